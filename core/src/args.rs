@@ -1,0 +1,133 @@
+//! `CNI_ARGS`: `KEY=VALUE` pairs, separated by semicolons.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::IpAddr;
+
+use crate::address::{AddressError, parse_request};
+
+/// What `host-local` takes from `CNI_ARGS`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Args {
+    /// `IP`: the address asked for, and the prefix length if one was written.
+    pub ip: Option<(IpAddr, Option<u8>)>,
+}
+
+/// Why `CNI_ARGS` cannot be used. The texts are libcni's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgsError {
+    /// Not `KEY=VALUE`.
+    Pair(String),
+    /// `IgnoreUnknown` is neither true nor false.
+    IgnoreUnknown {
+        /// The pair.
+        pair: String,
+        /// Its value.
+        value: String,
+    },
+    /// `IP` is no address.
+    Ip {
+        /// The pair.
+        pair: String,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        cause: AddressError,
+    },
+    /// Keys nobody knows, and `IgnoreUnknown` is not set.
+    Unknown(Vec<String>),
+}
+
+impl fmt::Display for ArgsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pair(pair) => write!(f, "ARGS: invalid pair {}", Quoted(pair)),
+            Self::IgnoreUnknown { pair, value } => write!(
+                f,
+                "ARGS: error parsing value of pair {}: boolean unmarshal error: invalid input {value}",
+                Quoted(pair)
+            ),
+            Self::Ip { pair, value, cause } => {
+                write!(
+                    f,
+                    "ARGS: error parsing value of pair {}: {cause} {value}",
+                    Quoted(pair)
+                )
+            }
+            Self::Unknown(pairs) => {
+                f.write_str("ARGS: unknown args [")?;
+                for (n, pair) in pairs.iter().enumerate() {
+                    write!(f, "{}{}", if n == 0 { "" } else { " " }, Quoted(pair))?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ArgsError {}
+
+/// A text in double quotes, with control characters made visible.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' | '\t' | '\n' | '\r' => write!(f, "{}", c.escape_default())?,
+                c if c.is_control() => write!(f, "\\x{:02x}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+impl Args {
+    /// Reads the variable. Keys are case-sensitive, and unknown ones are an
+    /// error unless `IgnoreUnknown` is true, wherever it stands.
+    pub fn parse(text: &str) -> Result<Self, ArgsError> {
+        let mut args = Self::default();
+        let mut ignore_unknown = false;
+        let mut unknown = Vec::new();
+        if text.is_empty() {
+            return Ok(args);
+        }
+        for pair in text.split(';') {
+            let (key, value) = pair
+                .split_once('=')
+                .filter(|(_, value)| !value.contains('='))
+                .ok_or_else(|| ArgsError::Pair(pair.to_owned()))?;
+            match key {
+                "IP" if value.is_empty() => args.ip = None,
+                "IP" => {
+                    args.ip = Some(parse_request(value).map_err(|cause| ArgsError::Ip {
+                        pair: pair.to_owned(),
+                        value: value.to_owned(),
+                        cause,
+                    })?);
+                }
+                "IgnoreUnknown" => {
+                    ignore_unknown = match value.to_ascii_lowercase().as_str() {
+                        "1" | "true" => true,
+                        "0" | "false" => false,
+                        _ => {
+                            return Err(ArgsError::IgnoreUnknown {
+                                pair: pair.to_owned(),
+                                value: value.to_owned(),
+                            });
+                        }
+                    }
+                }
+                _ => unknown.push(pair.to_owned()),
+            }
+        }
+        if !unknown.is_empty() && !ignore_unknown {
+            return Err(ArgsError::Unknown(unknown));
+        }
+        Ok(args)
+    }
+}

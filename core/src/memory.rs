@@ -1,0 +1,132 @@
+//! A store in memory, for tests, simulations and measurements.
+
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::net::IpAddr;
+use core::ops::Bound;
+
+use crate::names::{Attachment, ContainerId};
+use crate::range::{Span, from_number, to_number};
+use crate::store::{Holder, Owner, Reservation, Store, StoreError};
+
+/// How many reservations make a page.
+const PAGE: usize = 256;
+
+/// Reservations in a map. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore(Rc<RefCell<Network>>);
+
+#[derive(Debug, Default)]
+struct Network {
+    owners: BTreeMap<IpAddr, Owner>,
+    last_reserved: BTreeMap<u32, IpAddr>,
+}
+
+fn reservation((address, owner): (&IpAddr, &Owner)) -> Reservation {
+    Reservation {
+        address: *address,
+        owner: owner.clone(),
+        newer: false,
+    }
+}
+
+impl MemoryStore {
+    /// How many addresses are reserved.
+    pub fn len(&self) -> usize {
+        self.0.borrow().owners.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Store for MemoryStore {
+    fn held_by(&mut self, container: &ContainerId) -> Result<Vec<Reservation>, StoreError> {
+        let network = self.0.borrow();
+        let held = network
+            .owners
+            .iter()
+            .filter(|(_, owner)| owner.container == *container);
+        Ok(held.map(reservation).collect())
+    }
+
+    fn holder(&mut self, address: IpAddr) -> Result<Holder, StoreError> {
+        Ok(self
+            .0
+            .borrow()
+            .owners
+            .get(&address)
+            .cloned()
+            .map_or(Holder::Nobody, Holder::Owner))
+    }
+
+    fn next_free(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
+        let network = self.0.borrow();
+        let mut free = span.first();
+        for address in network
+            .owners
+            .range(span.first()..=span.last())
+            .map(|(address, _)| *address)
+        {
+            if address != free {
+                break;
+            }
+            match to_number(address)
+                .checked_add(1)
+                .and_then(|next| from_number(address, next))
+            {
+                Some(next) if next <= span.last() => free = next,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(free))
+    }
+
+    fn reserve(&mut self, address: IpAddr, owner: &Attachment) -> Result<bool, StoreError> {
+        let mut network = self.0.borrow_mut();
+        if network.owners.contains_key(&address) {
+            return Ok(false);
+        }
+        let owner = Owner {
+            container: owner.container.clone(),
+            interface: Some(owner.interface.clone()),
+        };
+        network.owners.insert(address, owner);
+        Ok(true)
+    }
+
+    fn release(&mut self, address: IpAddr, owner: &Owner) -> Result<bool, StoreError> {
+        let mut network = self.0.borrow_mut();
+        if network.owners.get(&address) != Some(owner) {
+            return Ok(false);
+        }
+        Ok(network.owners.remove(&address).is_some())
+    }
+
+    fn last_reserved(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
+        Ok(self.0.borrow().last_reserved.get(&index).copied())
+    }
+
+    fn all_last_reserved(&mut self) -> Result<Vec<IpAddr>, StoreError> {
+        Ok(self.0.borrow().last_reserved.values().copied().collect())
+    }
+
+    fn set_last_reserved(&mut self, index: u32, address: IpAddr) -> Result<(), StoreError> {
+        self.0.borrow_mut().last_reserved.insert(index, address);
+        Ok(())
+    }
+
+    fn reservations(&mut self, after: Option<IpAddr>) -> Result<Vec<Reservation>, StoreError> {
+        let network = self.0.borrow();
+        let rest = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        Ok(network.owners.range::<IpAddr, _>(rest).take(PAGE).map(reservation).collect())
+    }
+
+    fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,31 @@
+//! The only writer to standard output.
+
+use std::io::{self, Write, stderr, stdout};
+use std::process::ExitCode;
+
+use crate::journal::Journal;
+
+/// Prints an answer. A reservation nobody learns of would never be released,
+/// so one that cannot be delivered is undone.
+pub(crate) fn deliver(name: &str, answer: Result<String, String>, journal: &Journal) -> ExitCode {
+    let (text, status) = match answer {
+        Ok(text) => (text, ExitCode::SUCCESS),
+        Err(text) => (text, ExitCode::FAILURE),
+    };
+    if text.is_empty() {
+        return status;
+    }
+    if let Err(error) = print(&text) {
+        let _ = writeln!(stderr(), "{name}: the answer could not be written: {error}");
+        journal.undo(name);
+        return ExitCode::FAILURE;
+    }
+    status
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

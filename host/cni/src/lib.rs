@@ -1,0 +1,13 @@
+//! The native side of the CNI binaries: it reads the environment and standard
+//! input, opens stores, runs the component and delivers its answer. It decides
+//! nothing about addresses.
+
+mod about;
+mod deliver;
+mod environment;
+mod failure;
+mod input;
+mod journal;
+mod run;
+
+pub use run::host_local;

@@ -1,0 +1,126 @@
+//! WIT types to core types and back. A component that hands over a name or a
+//! span that is none is faulty, and traps.
+
+use std::net::IpAddr;
+
+use wasmtime::{Error, Result};
+use wipam_core::invoke::Invocation;
+use wipam_core::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
+use wipam_core::range::Span;
+use wipam_core::store::{
+    Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind,
+};
+
+use crate::bindings::exports::wipam::ipam::cni;
+use crate::bindings::wipam::ipam::{storage, types};
+
+fn no_name(error: NameError) -> Error {
+    Error::msg(format!("the component handed over a bad name: {error} {:?}", error.details()))
+}
+
+pub(crate) fn invocation(from: &Invocation) -> cni::Invocation {
+    cni::Invocation {
+        command: from.command.clone(),
+        container_id: from.container_id.clone(),
+        interface_name: from.interface_name.clone(),
+        netns: from.netns.clone(),
+        own_netns: from.own_netns,
+        args: from.args.clone(),
+        path: from.path.clone(),
+        config: from.config.clone(),
+    }
+}
+
+pub(crate) fn address(from: types::IpAddress) -> IpAddr {
+    match from {
+        types::IpAddress::Ipv4(bits) => IpAddr::V4(bits.into()),
+        types::IpAddress::Ipv6((upper, lower)) => {
+            IpAddr::V6((u128::from(upper) << 64 | u128::from(lower)).into())
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the halves of 128 bits are meant")]
+pub(crate) fn to_address(from: IpAddr) -> types::IpAddress {
+    match from {
+        IpAddr::V4(v4) => types::IpAddress::Ipv4(v4.to_bits()),
+        IpAddr::V6(v6) => {
+            let bits = v6.to_bits();
+            types::IpAddress::Ipv6(((bits >> 64) as u64, bits as u64))
+        }
+    }
+}
+
+pub(crate) fn span(from: &types::Span) -> Result<Span> {
+    Span::new(address(from.first), address(from.last))
+        .ok_or_else(|| Error::msg("the component handed over a span that ends before it starts"))
+}
+
+pub(crate) fn container(from: &str) -> Result<ContainerId> {
+    ContainerId::new(from).map_err(no_name)
+}
+
+pub(crate) fn attachment(from: &types::Attachment) -> Result<Attachment> {
+    Ok(Attachment {
+        container: container(&from.container)?,
+        interface: InterfaceName::new(&from.interface).map_err(no_name)?,
+    })
+}
+
+pub(crate) fn owner(from: &types::Owner) -> Result<Owner> {
+    let interface = from.interface.as_deref().map(InterfaceName::new).transpose();
+    Ok(Owner { container: container(&from.container)?, interface: interface.map_err(no_name)? })
+}
+
+fn to_owner(from: &Owner) -> types::Owner {
+    types::Owner {
+        container: from.container.to_string(),
+        interface: from.interface.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(crate) fn reservation(from: &Reservation) -> types::Reservation {
+    types::Reservation {
+        address: to_address(from.address),
+        owner: to_owner(&from.owner),
+        newer: from.newer,
+    }
+}
+
+pub(crate) fn holder(from: &Holder) -> storage::Holder {
+    match from {
+        Holder::Nobody => storage::Holder::Nobody,
+        Holder::Owner(owner) => storage::Holder::Owner(to_owner(owner)),
+        Holder::Foreign => storage::Holder::Foreign,
+    }
+}
+
+pub(crate) fn error(from: StoreError) -> storage::Error {
+    storage::Error {
+        kind: match from.kind {
+            StoreErrorKind::Busy => storage::ErrorKind::Busy,
+            StoreErrorKind::Io => storage::ErrorKind::Io,
+            StoreErrorKind::Location => storage::ErrorKind::Location,
+        },
+        message: from.message,
+    }
+}
+
+pub(crate) fn location(from: storage::Location) -> Result<Location> {
+    Ok(Location {
+        network: NetworkName::new(&from.network).map_err(no_name)?,
+        data_dir: from.data_dir,
+        lock_wait_ms: from.lock_wait_ms,
+        sync: from.sync,
+    })
+}
+
+pub(crate) fn access(from: storage::Access) -> Access {
+    match from {
+        storage::Access::Inspect => Access::Inspect,
+        storage::Access::Read => Access::Read,
+        storage::Access::Release => Access::Release,
+        storage::Access::Collect => Access::Collect,
+        storage::Access::Reserve => Access::Reserve,
+    }
+}

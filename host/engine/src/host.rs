@@ -1,0 +1,194 @@
+//! The component's imports, answered by an `Environment`.
+
+use std::net::IpAddr;
+
+use wasmtime::component::Resource;
+use wasmtime::{Error, Result, StoreLimits};
+use wipam_core::invoke::Environment;
+use wipam_core::store::{Store, StoreError};
+
+use crate::bindings::wipam::ipam::{environment, storage, types};
+use crate::convert;
+use crate::limits::Limits;
+
+/// What a resource handle stands for. The type is erased because generated
+/// bindings take no parameters; `State` knows which it is.
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Network;
+
+/// What a store holds.
+pub(crate) struct State<E: Environment> {
+    environment: E,
+    /// What handles stand for, by number. Not `ResourceTable`: that wants
+    /// `Send`, which a store that lives on one thread need not be.
+    networks: Vec<Option<E::Store>>,
+    pub(crate) limiter: StoreLimits,
+}
+
+impl<E: Environment + 'static> State<E> {
+    pub(crate) fn new(environment: E, limits: &Limits) -> Self {
+        Self { environment, networks: Vec::new(), limiter: limits.limiter() }
+    }
+
+    /// Asks the network behind a handle. The outer error traps: the component
+    /// used a handle that it does not have.
+    fn ask<T>(
+        &mut self,
+        handle: &Resource<Network>,
+        question: impl FnOnce(&mut E::Store) -> Result<T, StoreError>,
+    ) -> Result<Result<T, storage::Error>> {
+        let store = self.slot(handle)?.as_mut().ok_or_else(no_handle)?;
+        Ok(question(store).map_err(convert::error))
+    }
+
+    fn slot(&mut self, handle: &Resource<Network>) -> Result<&mut Option<E::Store>> {
+        let index = usize::try_from(handle.rep())?;
+        self.networks.get_mut(index).ok_or_else(no_handle)
+    }
+}
+
+fn no_handle() -> Error {
+    Error::msg("the component used a network that is not open")
+}
+
+/// How many networks one invocation may open. It needs one.
+const MOST_NETWORKS: usize = 4;
+
+impl<E: Environment + 'static> types::Host for State<E> {}
+
+impl<E: Environment + 'static> environment::Host for State<E> {
+    fn resolv_conf(&mut self, path: String) -> Result<Result<String, storage::Error>> {
+        Ok(self.environment.resolv_conf(&path).map_err(convert::error))
+    }
+
+    fn warn(&mut self, message: String) -> Result<()> {
+        self.environment.warn(&message);
+        Ok(())
+    }
+}
+
+impl<E: Environment + 'static> storage::Host for State<E> {
+    fn open(
+        &mut self,
+        location: storage::Location,
+        access: storage::Access,
+    ) -> Result<Result<Option<Resource<Network>>, storage::Error>> {
+        let location = convert::location(location)?;
+        if self.networks.len() == MOST_NETWORKS {
+            return Err(Error::msg("the component opened too many networks"));
+        }
+        match self.environment.open(&location, convert::access(access)) {
+            Err(error) => Ok(Err(convert::error(error))),
+            Ok(None) => Ok(Ok(None)),
+            Ok(Some(store)) => {
+                let handle = Resource::new_own(u32::try_from(self.networks.len())?);
+                self.networks.push(Some(store));
+                Ok(Ok(Some(handle)))
+            }
+        }
+    }
+}
+
+impl<E: Environment + 'static> storage::HostNetwork for State<E> {
+    fn held_by(
+        &mut self,
+        network: Resource<Network>,
+        container: String,
+    ) -> Result<Result<Vec<types::Reservation>, storage::Error>> {
+        let container = convert::container(&container)?;
+        self.ask(&network, |store| {
+            Ok(store.held_by(&container)?.iter().map(convert::reservation).collect())
+        })
+    }
+
+    fn holder(
+        &mut self,
+        network: Resource<Network>,
+        address: types::IpAddress,
+    ) -> Result<Result<storage::Holder, storage::Error>> {
+        self.ask(&network, |store| {
+            Ok(convert::holder(&store.holder(convert::address(address))?))
+        })
+    }
+
+    fn next_free(
+        &mut self,
+        network: Resource<Network>,
+        span: types::Span,
+    ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
+        let span = convert::span(&span)?;
+        self.ask(&network, |store| Ok(store.next_free(span)?.map(convert::to_address)))
+    }
+
+    fn reserve(
+        &mut self,
+        network: Resource<Network>,
+        address: types::IpAddress,
+        owner: types::Attachment,
+    ) -> Result<Result<bool, storage::Error>> {
+        let owner = convert::attachment(&owner)?;
+        self.ask(&network, |store| store.reserve(convert::address(address), &owner))
+    }
+
+    fn release(
+        &mut self,
+        network: Resource<Network>,
+        address: types::IpAddress,
+        owner: types::Owner,
+    ) -> Result<Result<bool, storage::Error>> {
+        let owner = convert::owner(&owner)?;
+        self.ask(&network, |store| store.release(convert::address(address), &owner))
+    }
+
+    fn last_reserved(
+        &mut self,
+        network: Resource<Network>,
+        index: u32,
+    ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
+        self.ask(&network, |store| Ok(store.last_reserved(index)?.map(convert::to_address)))
+    }
+
+    fn all_last_reserved(
+        &mut self,
+        network: Resource<Network>,
+    ) -> Result<Result<Vec<types::IpAddress>, storage::Error>> {
+        self.ask(&network, |store| {
+            Ok(store.all_last_reserved()?.into_iter().map(convert::to_address).collect())
+        })
+    }
+
+    fn set_last_reserved(
+        &mut self,
+        network: Resource<Network>,
+        index: u32,
+        address: types::IpAddress,
+    ) -> Result<Result<(), storage::Error>> {
+        self.ask(&network, |store| store.set_last_reserved(index, convert::address(address)))
+    }
+
+    fn reservations(
+        &mut self,
+        network: Resource<Network>,
+        after: Option<types::IpAddress>,
+    ) -> Result<Result<Vec<types::Reservation>, storage::Error>> {
+        let after: Option<IpAddr> = after.map(convert::address);
+        self.ask(&network, |store| {
+            Ok(store.reservations(after)?.iter().map(convert::reservation).collect())
+        })
+    }
+
+    fn reclaim(
+        &mut self,
+        network: Resource<Network>,
+    ) -> Result<Result<Vec<types::IpAddress>, storage::Error>> {
+        self.ask(&network, |store| {
+            Ok(store.reclaim()?.into_iter().map(convert::to_address).collect())
+        })
+    }
+
+    fn drop(&mut self, network: Resource<Network>) -> Result<()> {
+        // Closing the store is what lets go of the lock.
+        self.slot(&network)?.take();
+        Ok(())
+    }
+}

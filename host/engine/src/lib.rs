@@ -1,0 +1,110 @@
+//! Runs IPAM components.
+//!
+//! A component gets what an [`Environment`] of `wipam-core` offers and nothing
+//! else: no files, no network, no clock, nothing of WASI. Each invocation has a
+//! store of its own, with limits that hold before its first instruction.
+//!
+//! ```
+//! use wipam_engine::{Engine, Limits};
+//! # use wipam_core::{invoke::*, memory::MemoryStore, store::*};
+//! # struct Network(MemoryStore);
+//! # impl Environment for Network {
+//! #     type Store = MemoryStore;
+//! #     fn open(&mut self, _: &Location, _: Access) -> Result<Option<MemoryStore>, StoreError> {
+//! #         Ok(Some(self.0.clone()))
+//! #     }
+//! #     fn resolv_conf(&mut self, _: &str) -> Result<String, StoreError> { Ok(String::new()) }
+//! #     fn warn(&mut self, _: &str) {}
+//! # }
+//! let engine = Engine::new(wipam_artifact::COMPILED, Limits::default())?;
+//! let invocation = Invocation { command: "VERSION".into(), ..Invocation::default() };
+//! let answer = engine.invoke(&invocation, Network(MemoryStore::default()))?;
+//! assert!(answer.is_ok_and(|text| text.contains("supportedVersions")));
+//! # Ok::<(), wipam_engine::EngineError>(())
+//! ```
+
+mod bindings;
+mod convert;
+mod host;
+mod limits;
+mod load;
+mod settings;
+
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{Store, Trap};
+use wipam_core::invoke::{Environment, Invocation};
+
+pub use limits::Limits;
+
+use bindings::Plugin;
+use host::State;
+
+/// A component, ready to be invoked any number of times.
+pub struct Engine {
+    engine: wasmtime::Engine,
+    component: Component,
+    limits: Limits,
+}
+
+/// Why a component gave no answer. What it reserved before it failed is still
+/// reserved: the caller knows what that was, and undoes it.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The code is not for this engine, or damaged.
+    #[error("loading the component: {0}")]
+    Load(String),
+    /// It asks for something it does not get, or lacks what it should have.
+    #[error("instantiating the component: {0}")]
+    Instantiate(String),
+    /// A limit was reached.
+    #[error("the component exceeded its limit of {0}")]
+    Overran(String),
+    /// It crashed.
+    #[error("the component trapped: {0}")]
+    Trapped(String),
+}
+
+impl Engine {
+    /// Takes code that was compiled ahead of time with this engine's settings.
+    pub fn new(compiled: &'static [u8], limits: Limits) -> Result<Self, EngineError> {
+        let load = |error: wasmtime::Error| EngineError::Load(format!("{error:#}"));
+        let engine = wasmtime::Engine::new(&settings::config()).map_err(load)?;
+        let component = load::trusted(&engine, compiled).map_err(load)?;
+        Ok(Self { engine, component, limits })
+    }
+
+    /// Runs one invocation in a fresh store.
+    pub fn invoke<E: Environment + 'static>(
+        &self,
+        invocation: &Invocation,
+        environment: E,
+    ) -> Result<Result<String, String>, EngineError> {
+        let mut linker = Linker::<State<E>>::new(&self.engine);
+        let instantiate = |error: wasmtime::Error| EngineError::Instantiate(format!("{error:#}"));
+        Plugin::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(instantiate)?;
+
+        let mut store = Store::new(&self.engine, State::new(environment, &self.limits));
+        store.limiter(|state| &mut state.limiter);
+        store.set_fuel(self.limits.fuel).map_err(instantiate)?;
+        let plugin = Plugin::instantiate(&mut store, &self.component, &linker)
+            .map_err(|error| self.failure(error, instantiate))?;
+        plugin
+            .wipam_ipam_cni()
+            .call_invoke(&mut store, &convert::invocation(invocation))
+            .map_err(|error| self.failure(error, |e| EngineError::Trapped(format!("{e:#}"))))
+    }
+
+    fn failure(
+        &self,
+        error: wasmtime::Error,
+        otherwise: impl FnOnce(wasmtime::Error) -> EngineError,
+    ) -> EngineError {
+        match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) => {
+                EngineError::Overran(format!("{} units of fuel", self.limits.fuel))
+            }
+            Some(Trap::StackOverflow) => EngineError::Overran("512 KiB of stack".to_owned()),
+            _ => otherwise(error),
+        }
+    }
+}
