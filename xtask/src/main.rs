@@ -1,1 +1,68 @@
-fn main() {}
+//! What a person types. `cargo xtask help` lists it.
+
+#![allow(clippy::print_stdout, reason = "this talks to people")]
+
+mod bench;
+mod build;
+mod demo;
+mod lint;
+mod setup;
+mod shell;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Build, try, test and measure wipam.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run host-local through its commands on a temporary data directory, and
+    /// show what it answers and writes.
+    Demo,
+    /// Run every test. Says what it installs for that.
+    Test,
+    /// Check format, lints and documentation.
+    Lint,
+    /// Build static release binaries and the component into dist/.
+    Dist,
+    /// Compare with the Go plugins, and the component with native code.
+    Bench {
+        /// A directory with the Go plugins: scripts/get-go-plugins fills one.
+        go_plugins: PathBuf,
+        /// Numbers of records to measure with.
+        #[arg(long, default_value = "0,1000,60000")]
+        counts: String,
+    },
+    /// Install what building and testing needs.
+    Setup,
+}
+
+/// What a task says in the end: nothing, or why it failed.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().task {
+        Task::Demo => demo::run(),
+        Task::Test => test::run(),
+        Task::Lint => lint::run(),
+        Task::Dist => build::dist().map(|_| ()),
+        Task::Bench { go_plugins, counts } => bench::run(&go_plugins, &counts),
+        Task::Setup => setup::everything(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Release builds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+use crate::setup;
+use crate::shell::{cargo, root, run};
+
+/// Static binaries and the component, in `dist/`.
+pub(crate) fn dist() -> Outcome<PathBuf> {
+    setup::wasm_target()?;
+    let target = host()?;
+    // Naming the target keeps the flags away from build scripts and macros,
+    // which cannot be static.
+    run(cargo()
+        .args(["build", "--release", "--locked", "--package", "wipam-cni", "--target", &target])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+    let built = target_dir().join(&target).join("release");
+    let dist = root().join("dist");
+    let (bin, wasm) = (dist.join("bin"), dist.join("wasm"));
+    fs::create_dir_all(&bin)?;
+    fs::create_dir_all(&wasm)?;
+    copy(&built.join("host-local"), &bin.join("host-local"))?;
+    copy(&component(&built)?, &wasm.join("host-local.wasm"))?;
+    Ok(dist)
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    // A running binary cannot be overwritten, but it can be replaced.
+    let _ = fs::remove_file(to);
+    let size = fs::copy(from, to).map_err(|e| format!("{}: {e}", from.display()))?;
+    println!("{:<28} {size:>9} bytes", to.strip_prefix(root()).unwrap_or(to).display());
+    Ok(())
+}
+
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn host() -> Outcome<String> {
+    let found = Command::new("rustc").arg("-vV").output()?;
+    let text = String::from_utf8(found.stdout)?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc -vV names no host")?.to_owned())
+}
+
+/// The component that the newest build made: beside its compiled form, in the
+/// build script's output.
+fn component(built: &Path) -> Outcome<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(built.join("build"))? {
+        let file = entry?.path().join("out/host-local.wasm");
+        if let Ok(made) = fs::metadata(&file).and_then(|metadata| metadata.modified()) {
+            found.push((made, file));
+        }
+    }
+    let newest = found.into_iter().max();
+    Ok(newest.ok_or("the build left no component")?.1)
+}

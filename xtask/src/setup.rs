@@ -1,0 +1,77 @@
+//! What a clean machine lacks. Nothing is installed that is there already,
+//! and everything that is installed is said.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Outcome;
+use crate::shell::{has, program, root, run};
+
+/// All of it.
+pub(crate) fn everything() -> Outcome {
+    wasm_target()?;
+    bare_metal_target()?;
+    test_tools()?;
+    node_modules()
+}
+
+fn library_of(target: &str) -> Outcome<PathBuf> {
+    let found = Command::new("rustc").args(["--print", "sysroot"]).output()?;
+    let sysroot = PathBuf::from(String::from_utf8(found.stdout)?.trim());
+    Ok(sysroot.join("lib/rustlib").join(target).join("lib"))
+}
+
+/// The target of the component. Where rustup cannot bring it, it is compiled
+/// from Debian's source package of the same compiler.
+pub(crate) fn wasm_target() -> Outcome {
+    if library_of("wasm32-unknown-unknown")?.is_dir() {
+        return Ok(());
+    }
+    println!("installing the Rust target wasm32-unknown-unknown");
+    run(&mut program(root().join("scripts/install-wasm-target")))
+}
+
+/// The target that proves core needs no operating system.
+pub(crate) fn bare_metal_target() -> Outcome {
+    if library_of(BARE_METAL)?.is_dir() {
+        return Ok(());
+    }
+    println!("installing the Rust target {BARE_METAL}");
+    run(program("rustup").args(["target", "add", BARE_METAL]))
+}
+
+/// A target without an operating system.
+pub(crate) const BARE_METAL: &str = "x86_64-unknown-none";
+
+/// Programs that tests run.
+pub(crate) fn test_tools() -> Outcome {
+    let wanted =
+        [("python3", "python3"), ("strace", "strace"), ("node", "nodejs"), ("npm", "npm"), ("flock", "util-linux")];
+    let missing: Vec<_> = wanted.iter().filter(|(name, _)| !has(name)).map(|(_, p)| *p).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("installing from Debian: {}", missing.join(" "));
+    run(program("apt-get").args(["-qq", "update"]))?;
+    run(program("apt-get").args(["-qq", "install", "-y", "--no-install-recommends"]).args(missing))
+}
+
+/// jco, from its lock file.
+pub(crate) fn node_modules() -> Outcome {
+    let folder = root().join("conformance/node");
+    if folder.join("node_modules/@bytecodealliance/jco").is_dir() {
+        return Ok(());
+    }
+    println!("installing jco from conformance/node/package-lock.json");
+    run(program("npm").current_dir(folder).args(["ci", "--no-audit", "--no-fund", "--silent"]))
+}
+
+/// The Go plugins, for tests that mix them with ours.
+pub(crate) fn go_plugins() -> Outcome<PathBuf> {
+    let folder = root().join("target/go-plugins");
+    if !folder.join("host-local").is_file() {
+        println!("fetching the Go plugins (Debian's containernetworking-plugins) for side-by-side tests");
+        run(program(root().join("scripts/get-go-plugins")).arg(&folder))?;
+    }
+    Ok(folder)
+}
