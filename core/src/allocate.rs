@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
@@ -418,7 +418,8 @@ fn gateways(sets: &[RangeSet]) -> impl Iterator<Item = IpAddr> {
 }
 
 /// What of `span` may be given: all but gateways (of any set, since sets may
-/// share a subnet) and the network and broadcast addresses of its subnet.
+/// share a subnet), the network and broadcast addresses of its subnet, and
+/// IPv6 addresses that stand for IPv4 ones.
 pub(crate) fn usable(sets: &[RangeSet], range: &Range, span: Span) -> Vec<Span> {
     let mut barred: Vec<_> = gateways(sets)
         .chain(range.subnet_addresses().into_iter().flatten())
@@ -438,5 +439,19 @@ pub(crate) fn usable(sets: &[RangeSet], range: &Range, span: Span) -> Vec<Span> 
         rest = after;
     }
     parts.extend(rest);
-    parts
+    parts.into_iter().flat_map(unmapped).flatten().collect()
+}
+
+/// What lies before and after the IPv4-mapped addresses (`::ffff:0:0/96`):
+/// wherever one of those is read as text, it is an IPv4 address.
+fn unmapped(span: Span) -> [Option<Span>; 2] {
+    let first = IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped());
+    let last = IpAddr::V6(Ipv4Addr::BROADCAST.to_ipv6_mapped());
+    if span.last() < first || last < span.first() {
+        return [Some(span), None];
+    }
+    [
+        Span::new(span.first(), first).and_then(|span| span.without(first)[0]),
+        Span::new(last, span.last()).and_then(|span| span.without(last)[1]),
+    ]
 }

@@ -41,7 +41,7 @@ fn build_guest(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(root)
-        .args(["build", "--quiet", "--release", "--locked", "--package", "wipam-plugin"])
+        .args(["build", "--quiet", "--profile", "guest", "--locked", "--package", "wipam-plugin"])
         .args(["--target", GUEST_TARGET, "--target-dir"])
         .arg(&target_dir);
     // What the outer build says about its own target does not hold here.
@@ -62,5 +62,5 @@ fn build_guest(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         )
         .into());
     }
-    Ok(target_dir.join(GUEST_TARGET).join("release/wipam_plugin.wasm"))
+    Ok(target_dir.join(GUEST_TARGET).join("guest/wipam_plugin.wasm"))
 }

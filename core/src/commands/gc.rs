@@ -28,7 +28,13 @@ pub(crate) fn gc<E: Environment>(
     let mut outcome = Ok(());
     let mut after = None;
     loop {
-        let page = store.reservations(after)?;
+        let page = match store.reservations(after) {
+            Ok(page) => page,
+            Err(error) => {
+                outcome = outcome.and(Err(error));
+                break;
+            }
+        };
         let Some(last) = page.last() else { break };
         after = Some(last.address);
         for Reservation { address, owner, newer } in page {

@@ -9,5 +9,12 @@
 pub static COMPONENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-local.wasm"));
 
 /// The same, compiled. Only an engine with the same settings and version
-/// takes it.
-pub static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-local.cwasm"));
+/// takes it. It begins at a page boundary, so that it can be executed where it
+/// is.
+pub static COMPILED: &[u8] =
+    &Pages(*include_bytes!(concat!(env!("OUT_DIR"), "/host-local.cwasm"))).0;
+
+/// Aligned for the largest pages that the target's kernels use.
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+struct Pages<T>(T);

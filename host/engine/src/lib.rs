@@ -30,7 +30,9 @@ mod limits;
 mod load;
 mod settings;
 
-use wasmtime::component::{Component, HasSelf, Linker};
+use std::sync::Arc;
+
+use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Store, Trap};
 use wipam_core::invoke::{Environment, Invocation};
 
@@ -38,11 +40,12 @@ pub use limits::Limits;
 
 use bindings::Plugin;
 use host::State;
+use load::Loaded;
 
 /// A component, ready to be invoked any number of times.
 pub struct Engine {
     engine: wasmtime::Engine,
-    component: Component,
+    code: Loaded,
     limits: Limits,
 }
 
@@ -68,9 +71,11 @@ impl Engine {
     /// Takes code that was compiled ahead of time with this engine's settings.
     pub fn new(compiled: &'static [u8], limits: Limits) -> Result<Self, EngineError> {
         let load = |error: wasmtime::Error| EngineError::Load(format!("{error:#}"));
-        let engine = wasmtime::Engine::new(&settings::config()).map_err(load)?;
-        let component = load::trusted(&engine, compiled).map_err(load)?;
-        Ok(Self { engine, component, limits })
+        let mut config = settings::config();
+        config.with_custom_code_memory(Some(Arc::new(load::InPlace)));
+        let engine = wasmtime::Engine::new(&config).map_err(load)?;
+        let code = load::trusted(&engine, compiled).map_err(load)?;
+        Ok(Self { engine, code, limits })
     }
 
     /// Runs one invocation in a fresh store.
@@ -86,7 +91,7 @@ impl Engine {
         let mut store = Store::new(&self.engine, State::new(environment, &self.limits));
         store.limiter(|state| &mut state.limiter);
         store.set_fuel(self.limits.fuel).map_err(instantiate)?;
-        let plugin = Plugin::instantiate(&mut store, &self.component, &linker)
+        let plugin = Plugin::instantiate(&mut store, &self.code.component, &linker)
             .map_err(|error| self.failure(error, instantiate))?;
         plugin
             .wipam_ipam_cni()
