@@ -35,7 +35,8 @@ impl Drop for Claim {
 #[allow(unsafe_code, reason = "machine code cannot be checked; it has to be trusted")]
 pub(crate) fn trusted(engine: &Engine, compiled: &'static [u8]) -> Result<Loaded> {
     let aligned = compiled.as_ptr().addr().is_multiple_of(page_size());
-    let claim = (aligned && !IN_PLACE.swap(true, Ordering::Acquire)).then_some(Claim);
+    // Not `then_some`: that would make a claim, and drop it, in any case.
+    let claim = (aligned && !IN_PLACE.swap(true, Ordering::Acquire)).then(|| Claim);
     // SAFETY: both functions ask that the bytes come from
     // `precompile_component` unchanged, the first one that they stay as they
     // are; they check version, target and settings themselves. The bytes are
