@@ -253,7 +253,7 @@ impl<E: Environment> Execution<'_, E> {
     }
 }
 
-fn network_name(document: &Object<'_>) -> Result<NetworkName, Fault> {
+pub(crate) fn network_name(document: &Object<'_>) -> Result<NetworkName, Fault> {
     let name = document
         .text("name")
         .map_err(Fault::Document)?

@@ -21,6 +21,7 @@ pub mod args;
 pub mod config;
 pub mod dns;
 pub mod error;
+pub mod explain;
 pub mod invoke;
 pub mod json;
 pub mod memory;

@@ -58,6 +58,12 @@ impl Span {
         self.first <= other.last && other.first <= self.last
     }
 
+    /// How many addresses it holds; the one span that holds 2^128 counts one
+    /// less.
+    pub fn count(&self) -> u128 {
+        (to_number(self.last) - to_number(self.first)).saturating_add(1)
+    }
+
     /// What lies before and after `address`, leaving it out.
     pub fn without(&self, address: IpAddr) -> [Option<Self>; 2] {
         if !self.contains(address) {

@@ -12,6 +12,7 @@ mod environment;
 mod runtime;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use bindings::exports::wipam::ipam::cni::{Guest, Invocation};
 use environment::Imports;
@@ -21,5 +22,9 @@ struct Plugin;
 impl Guest for Plugin {
     fn invoke(invocation: Invocation) -> Result<String, String> {
         wipam_core::invoke::invoke(&convert::invocation(invocation), &mut Imports)
+    }
+
+    fn explain(config: Vec<u8>) -> Result<String, String> {
+        wipam_core::explain::explain(&config)
     }
 }

@@ -15,18 +15,14 @@ pub(crate) const MOST_INPUT: u64 = 8 << 20;
 
 /// A variable's value. One that is not set is empty, and bytes that are no
 /// UTF-8 become U+FFFD, which no name may contain.
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Reads the parameters. VERSION reads no standard input, as with the
 /// reference: a caller need not provide any.
-pub(crate) fn read() -> Result<Invocation, Failure> {
-    let command = variable("CNI_COMMAND");
-    let config = match command.as_str() {
-        "" | "VERSION" => Vec::new(),
-        _ => standard_input()?,
-    };
+pub(crate) fn read(command: String) -> Result<Invocation, Failure> {
+    let config = if command == "VERSION" { Vec::new() } else { standard_input()? };
     let netns = variable("CNI_NETNS");
     let own_netns = is_own(&netns) && !is_meant(&variable("CNI_NETNS_OVERRIDE"));
     Ok(Invocation {
@@ -41,7 +37,7 @@ pub(crate) fn read() -> Result<Invocation, Failure> {
     })
 }
 
-fn standard_input() -> Result<Vec<u8>, Failure> {
+pub(crate) fn standard_input() -> Result<Vec<u8>, Failure> {
     let mut config = Vec::new();
     let mut bounded = io::stdin().lock().take(MOST_INPUT + 1);
     bounded.read_to_end(&mut config).map_err(Failure::Input)?;

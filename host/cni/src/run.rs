@@ -1,9 +1,11 @@
 //! One execution of a plugin.
 
+use std::env;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use wipam_engine::{Engine, Limits};
+use wipam_core::invoke::Invocation;
+use wipam_engine::{Engine, EngineError, Limits};
 
 use crate::about;
 use crate::deliver::deliver;
@@ -12,31 +14,41 @@ use crate::failure::Failure;
 use crate::input;
 use crate::journal::Journal;
 
+const NAME: &str = "host-local";
+
 /// Runs the `host-local` plugin: what `main` does.
 pub fn host_local() -> ExitCode {
-    let name = "host-local";
-    let started = SystemTime::now();
-    let journal = Journal::default();
-    let answer = input::read().and_then(|invocation| {
-        if invocation.command.is_empty() {
-            return Ok(None);
-        }
-        let host = Host { name, started, journal: journal.clone() };
-        let engine = Engine::new(wipam_artifact::COMPILED, Limits::default());
-        let answer = engine.and_then(|engine| engine.invoke(&invocation, host));
-        answer.map(Some).map_err(Failure::Engine)
-    });
+    let host = Host { name: NAME, started: SystemTime::now(), journal: Journal::default() };
+    let journal = host.journal.clone();
+    let command = input::variable("CNI_COMMAND");
+    let answer = match (command.as_str(), env::args().nth(1).as_deref()) {
+        ("", Some("explain")) => return about::explain(NAME, explain(host)),
+        ("", _) => return about::tell(NAME),
+        _ => input::read(command).and_then(|invocation| invoke(&invocation, host)),
+    };
     match answer {
-        Ok(None) => {
-            about::tell(name);
-            ExitCode::SUCCESS
-        }
-        Ok(Some(answer)) => deliver(name, answer, &journal),
+        Ok(answer) => deliver(NAME, answer, &journal),
         Err(failure) => {
             // A component that failed half way has given nothing back.
-            journal.undo(name);
+            journal.undo(NAME);
             let text = serde_json::to_string_pretty(&failure.to_cni()).unwrap_or_default();
-            deliver(name, Err(text), &Journal::default())
+            deliver(NAME, Err(text), &Journal::default())
         }
     }
+}
+
+fn engine() -> Result<Engine, EngineError> {
+    Engine::new(wipam_artifact::COMPILED, Limits::default())
+}
+
+fn invoke(invocation: &Invocation, host: Host) -> Result<Result<String, String>, Failure> {
+    engine().and_then(|engine| engine.invoke(invocation, host)).map_err(Failure::Engine)
+}
+
+/// Describes the configuration on standard input.
+fn explain(host: Host) -> Result<String, String> {
+    let config = input::standard_input().map_err(|failure| failure.to_string())?;
+    engine()
+        .and_then(|engine| engine.explain(&config, host))
+        .unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -84,6 +84,27 @@ impl Engine {
         invocation: &Invocation,
         environment: E,
     ) -> Result<Result<String, String>, EngineError> {
+        let invocation = convert::invocation(invocation);
+        self.call(environment, |store, plugin| {
+            plugin.wipam_ipam_cni().call_invoke(store, &invocation)
+        })
+    }
+
+    /// Describes a network configuration in words, or says what is wrong with
+    /// it.
+    pub fn explain<E: Environment + 'static>(
+        &self,
+        config: &[u8],
+        environment: E,
+    ) -> Result<Result<String, String>, EngineError> {
+        self.call(environment, |store, plugin| plugin.wipam_ipam_cni().call_explain(store, config))
+    }
+
+    fn call<E: Environment + 'static, T>(
+        &self,
+        environment: E,
+        function: impl FnOnce(&mut Store<State<E>>, &Plugin) -> wasmtime::Result<T>,
+    ) -> Result<T, EngineError> {
         let mut linker = Linker::<State<E>>::new(&self.engine);
         let instantiate = |error: wasmtime::Error| EngineError::Instantiate(format!("{error:#}"));
         Plugin::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(instantiate)?;
@@ -93,9 +114,7 @@ impl Engine {
         store.set_fuel(self.limits.fuel).map_err(instantiate)?;
         let plugin = Plugin::instantiate(&mut store, &self.code.component, &linker)
             .map_err(|error| self.failure(error, instantiate))?;
-        plugin
-            .wipam_ipam_cni()
-            .call_invoke(&mut store, &convert::invocation(invocation))
+        function(&mut store, &plugin)
             .map_err(|error| self.failure(error, |e| EngineError::Trapped(format!("{e:#}"))))
     }
 

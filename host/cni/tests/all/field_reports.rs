@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::plugin::{Plugin, finish};
+use crate::plugin::{Plugin, finish, start};
 
 #[test]
 fn del_releases_whatever_else_is_wrong() {
@@ -306,4 +306,26 @@ fn errors_carry_the_version_that_was_asked_for() {
         assert_eq!(run.code(), 7);
         assert_eq!(run.out["cniVersion"], version);
     }
+}
+
+#[test]
+fn a_configuration_can_be_explained_before_it_is_used() {
+    let plugin = Plugin::new();
+    let config = plugin.config(json!({
+        "ranges": [[{ "subnet": "10.1.0.0/30" }], [{ "subnet": "10.2.0.0/30" }]]
+    }));
+    let explain = |config: &Value| {
+        let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_host-local"));
+        process.env_clear().arg("explain");
+        let child = start(process, config.to_string().as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let output = explain(&config);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("takes 2 addresses, one from each range set"), "{text}");
+    let output = explain(&json!({ "name": "n" }));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("'ipam'"));
+    assert!(plugin.snapshot().is_empty());
 }
