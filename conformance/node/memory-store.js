@@ -371,7 +371,9 @@ function parseMarkerName(name) {
  */
 function parseRecordName(name) {
   const address = parse(name);
-  return address && format(address) === name ? address : undefined;
+  // A mapped address is an IPv4 address, and has that one's name.
+  const mapped = name.startsWith('::ffff:') && name.includes('.');
+  return address && !mapped && format(address) === name ? address : undefined;
 }
 
 /**

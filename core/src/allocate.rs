@@ -242,7 +242,10 @@ impl<S: Store> Taken<'_, S> {
         let mut allocations = Vec::with_capacity(config.sets.len());
         for (index, (set, request)) in config.sets.iter().zip(chosen).enumerate() {
             let allocation = match self.held_in(&held, set) {
-                Some((address, range)) if config.repeated_add == RepeatedAdd::Return => {
+                Some((address, range))
+                    if config.repeated_add == RepeatedAdd::Return
+                        && request.is_none_or(|request| request == address) =>
+                {
                     Allocation::new(address, range)
                 }
                 before => {
@@ -399,10 +402,7 @@ impl<S: Store> Taken<'_, S> {
     }
 
     fn give_back(self) -> Result<(), StoreError> {
-        let owner = Owner {
-            container: self.attachment.container.clone(),
-            interface: Some(self.attachment.interface.clone()),
-        };
+        let owner = self.attachment.into();
         let mut outcome = Ok(());
         for address in self.addresses {
             outcome = outcome.and(self.store.release(address, &owner).map(|_| ()));

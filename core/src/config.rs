@@ -152,7 +152,7 @@ pub enum RepeatedAdd {
     /// An error, as the specification says.
     #[default]
     Error,
-    /// The addresses it holds.
+    /// The addresses it holds, unless it asks for another one.
     Return,
 }
 

@@ -23,9 +23,14 @@ pub fn explain(config: &[u8]) -> Result<String, String> {
 
 fn read(config: &[u8]) -> Result<String, Fault> {
     let text = to_text(config);
-    let document = Field::document(&text).and_then(|field| field.object()).map_err(Fault::Document)?;
+    let document = Field::document(&text)
+        .and_then(|field| field.object())
+        .map_err(Fault::Document)?;
     let network = network_name(&document)?;
-    let asked = document.text("cniVersion").map_err(Fault::VersionType)?.unwrap_or_default();
+    let asked = document
+        .text("cniVersion")
+        .map_err(Fault::VersionType)?
+        .unwrap_or_default();
     let version = Version::of_config(&asked).map_err(Fault::Version)?;
     let location = config::location(&document, network, |_| {})?;
     let config = Config::read(&document, "", version)?;
@@ -56,9 +61,15 @@ fn describe(
             1 => String::new(),
             n => format!("the first of {n} ranges that has room, "),
         };
-        writeln!(out, "range set {index}: {order}{} to give", size(&config.sets, set.ranges()))?;
+        writeln!(
+            out,
+            "range set {index}: {order}{} to give",
+            size(&config.sets, set.ranges())
+        )?;
         for range in set.ranges() {
-            let gateway = range.gateway().map_or("no gateway".to_string(), |g| format!("gateway {g}"));
+            let gateway = range
+                .gateway()
+                .map_or("no gateway".to_string(), |g| format!("gateway {g}"));
             let room = size(&config.sets, core::slice::from_ref(range));
             writeln!(out, "  {range} of {}, {gateway}: {room}", range.subnet())?;
         }
@@ -77,14 +88,26 @@ fn describe(
         "" => "the default data directory",
         given => given,
     };
-    writeln!(out, "reservations: in {data_dir}, network {}", location.network)?;
-    config.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))
+    writeln!(
+        out,
+        "reservations: in {data_dir}, network {}",
+        location.network
+    )?;
+    config
+        .warnings
+        .iter()
+        .try_for_each(|warning| writeln!(out, "warning: {warning}"))
 }
 
 /// How many addresses the ranges can give, all in all.
 fn size(sets: &[RangeSet], ranges: &[Range]) -> String {
-    let parts = ranges.iter().flat_map(|range| usable(sets, range, range.span()));
-    match parts.map(|part: Span| part.count()).fold(0_u128, u128::saturating_add) {
+    let parts = ranges
+        .iter()
+        .flat_map(|range| usable(sets, range, range.span()));
+    match parts
+        .map(|part: Span| part.count())
+        .fold(0_u128, u128::saturating_add)
+    {
         1 => "1 address".to_string(),
         n => format!("{n} addresses"),
     }
@@ -101,7 +124,10 @@ mod tests {
                 [[{"subnet":"10.1.0.0/30"}],[{"subnet":"10.2.0.0/29"}]]}}"#,
         );
         let both = both.unwrap_or_default();
-        assert!(both.contains("takes 2 addresses, one from each range set"), "{both}");
+        assert!(
+            both.contains("takes 2 addresses, one from each range set"),
+            "{both}"
+        );
         assert!(both.contains("10.2.0.1-10.2.0.6 of 10.2.0.0/29, gateway 10.2.0.1: 5 addresses"));
         let either = explain(
             br#"{"name":"n","cniVersion":"1.0.0","ipam":{"ranges":
@@ -119,7 +145,10 @@ mod tests {
         );
         // 2^128 without the gateway and the 2^32 IPv4-mapped addresses.
         let wanted = (u128::MAX - (1 << 32)).to_string();
-        assert!(all.as_ref().is_ok_and(|text| text.contains(&wanted)), "{all:?}");
+        assert!(
+            all.as_ref().is_ok_and(|text| text.contains(&wanted)),
+            "{all:?}"
+        );
         let bad = explain(br#"{"name":"n","ipam":{"subnet":"10.1.0.1/24"}}"#);
         assert!(bad.is_err_and(|text| text.contains("host bits")));
     }

@@ -148,8 +148,8 @@ impl<E: Environment> Execution<'_, E> {
                 commands::del(self.frame(&document), &location, &attachment)
             }
             ("GC", _) => {
-                self.check_version(asked, "GC", Version::V1_1_0)?;
-                let location = self.location_only(&document, network, Ok(None))?;
+                self.check_version(asked.clone(), "GC", Version::V1_1_0)?;
+                let location = self.location_only(&document, network, asked)?;
                 commands::gc(self.frame(&document), &location)
             }
             ("STATUS", _) => {

@@ -220,14 +220,21 @@ impl<'a> Object<'a> {
     }
 
     /// The object at `name`; one without members where it is absent or `null`.
+    /// Several objects of this name are one with the members of all, since the
+    /// last `null` among them.
     pub fn object(&self, name: &str) -> Result<Object<'a>, JsonError> {
-        match self.get(name) {
-            Some(field) => field.object(),
-            None => Ok(Object {
-                path: self.join(name),
-                members: Vec::new(),
-            }),
+        let mut merged = Object {
+            path: self.join(name),
+            members: Vec::new(),
+        };
+        for field in self.all(name) {
+            if field.is_null() {
+                merged.members.clear();
+            } else {
+                merged.members.extend(field.object()?.members);
+            }
         }
+        Ok(merged)
     }
 
     /// The list at `name`; an empty one where it is absent or `null`.
@@ -322,6 +329,19 @@ mod tests {
                 .last("ipam")
                 .is_some_and(|f| f.is_null())
         );
+    }
+
+    #[test]
+    fn objects_of_one_name_are_one() {
+        let found = object(r#"{"ipam":{"a":1,"b":{"x":1}},"IPAM":{"a":2,"b":{"y":2}}}"#);
+        let ipam = found.object("ipam").map_err(|e| e.to_string());
+        let inner = ipam.and_then(|ipam| {
+            let inner = ipam.object("b").map_err(|e| e.to_string())?;
+            Ok((ipam.integer("a"), inner.integer("x"), inner.integer("y")))
+        });
+        assert_eq!(inner, Ok((Ok(Some(2)), Ok(Some(1)), Ok(Some(2)))));
+        let reset = object(r#"{"ipam":{"a":1},"ipam":null,"ipam":{"b":2}}"#).object("ipam");
+        assert!(reset.is_ok_and(|ipam| ipam.get("a").is_none() && ipam.get("b").is_some()));
     }
 
     #[test]

@@ -91,11 +91,7 @@ impl Store for MemoryStore {
         if network.owners.contains_key(&address) {
             return Ok(false);
         }
-        let owner = Owner {
-            container: owner.container.clone(),
-            interface: Some(owner.interface.clone()),
-        };
-        network.owners.insert(address, owner);
+        network.owners.insert(address, owner.into());
         Ok(true)
     }
 
@@ -122,8 +118,16 @@ impl Store for MemoryStore {
 
     fn reservations(&mut self, after: Option<IpAddr>) -> Result<Vec<Reservation>, StoreError> {
         let network = self.0.borrow();
-        let rest = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
-        Ok(network.owners.range::<IpAddr, _>(rest).take(PAGE).map(reservation).collect())
+        let rest = (
+            after.map_or(Bound::Unbounded, Bound::Excluded),
+            Bound::Unbounded,
+        );
+        Ok(network
+            .owners
+            .range::<IpAddr, _>(rest)
+            .take(PAGE)
+            .map(reservation)
+            .collect())
     }
 
     fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError> {

@@ -10,6 +10,8 @@ use core::fmt;
 pub enum NameError {
     /// Not `[A-Za-z0-9][A-Za-z0-9_.-]*`.
     ContainerId(String),
+    /// More than [`ContainerId::LONGEST`] bytes.
+    ContainerIdTooLong(usize),
     /// Not `[A-Za-z0-9][A-Za-z0-9_.-]*`.
     NetworkName(String),
     /// 16 bytes or more: the kernel's `IFNAMSIZ` includes the terminator.
@@ -26,6 +28,13 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ContainerId(_) => "invalid characters in containerID",
+            Self::ContainerIdTooLong(found) => {
+                return write!(
+                    f,
+                    "containerID is too long: wanted at most {} bytes, found {found}",
+                    ContainerId::LONGEST
+                );
+            }
             Self::NetworkName(_) => "invalid characters found in network name",
             Self::InterfaceTooLong(_) => "interface name is too long",
             Self::InterfaceDots(_) => "interface name is . or ..",
@@ -45,7 +54,10 @@ impl NameError {
         match self {
             Self::ContainerId(found) | Self::NetworkName(found) => found,
             Self::InterfaceTooLong(_) => "interface name should be less than 16 characters",
-            Self::InterfaceDots(_) | Self::InterfaceCharacter(_) | Self::Empty => "",
+            Self::ContainerIdTooLong(_)
+            | Self::InterfaceDots(_)
+            | Self::InterfaceCharacter(_)
+            | Self::Empty => "",
         }
     }
 }
@@ -99,10 +111,15 @@ name! {
 }
 
 impl ContainerId {
+    /// Most bytes of an id. Runtimes use 64 or so; a record with more than
+    /// this could not be told from a file of somebody else.
+    pub const LONGEST: usize = 1024;
+
     /// Checks a text.
     pub fn new(text: &str) -> Result<Self, NameError> {
         match text {
             "" => Err(NameError::Empty),
+            _ if text.len() > Self::LONGEST => Err(NameError::ContainerIdTooLong(text.len())),
             _ if is_plain(text) => Ok(Self(text.to_owned())),
             _ => Err(NameError::ContainerId(text.to_owned())),
         }

@@ -31,6 +31,15 @@ impl Owner {
     }
 }
 
+impl From<&Attachment> for Owner {
+    fn from(attachment: &Attachment) -> Self {
+        Self {
+            container: attachment.container.clone(),
+            interface: Some(attachment.interface.clone()),
+        }
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.interface {

@@ -15,13 +15,22 @@ const GUEST_TARGET: &str = "wasm32-unknown-unknown";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for watched in ["core", "plugin-wasm", "wit", "Cargo.toml", "Cargo.lock", "host/engine/src/settings.rs"] {
+    for watched in [
+        "core",
+        "plugin-wasm",
+        "wit",
+        "Cargo.toml",
+        "Cargo.lock",
+        "host/engine/src/settings.rs",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let module = fs::read(build_guest(&root, &out)?)?;
-    let component =
-        wit_component::ComponentEncoder::default().validate(true).module(&module)?.encode()?;
+    let component = wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(&module)?
+        .encode()?;
 
     // Without a target named, the code would ask for the features of the
     // processor that happens to build it.
@@ -41,15 +50,24 @@ fn build_guest(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(root)
-        .args(["build", "--quiet", "--profile", "guest", "--locked", "--package", "wipam-plugin"])
+        .args([
+            "build",
+            "--quiet",
+            "--profile",
+            "guest",
+            "--locked",
+            "--package",
+            "wipam-plugin",
+        ])
         .args(["--target", GUEST_TARGET, "--target-dir"])
         .arg(&target_dir);
     // What the outer build says about its own target does not hold here.
     for (name, _) in env::vars_os() {
         let Some(text) = name.to_str() else { continue };
-        let outer = text.starts_with("CARGO_") && text != "CARGO_HOME" && text != "CARGO_NET_OFFLINE"
-            || text.starts_with("RUSTFLAGS")
-            || text.starts_with("RUSTC_") && text != "RUSTC_BOOTSTRAP";
+        let outer =
+            text.starts_with("CARGO_") && text != "CARGO_HOME" && text != "CARGO_NET_OFFLINE"
+                || text.starts_with("RUSTFLAGS")
+                || text.starts_with("RUSTC_") && text != "RUSTC_BOOTSTRAP";
         if outer {
             cargo.env_remove(&name);
         }
@@ -62,5 +80,7 @@ fn build_guest(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         )
         .into());
     }
-    Ok(target_dir.join(GUEST_TARGET).join("guest/wipam_plugin.wasm"))
+    Ok(target_dir
+        .join(GUEST_TARGET)
+        .join("guest/wipam_plugin.wasm"))
 }

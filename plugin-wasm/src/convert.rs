@@ -6,9 +6,7 @@ use core::net::IpAddr;
 
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::range::Span;
-use wipam_core::store::{
-    Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind,
-};
+use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind};
 
 use crate::bindings::exports::wipam::ipam::cni;
 use crate::bindings::wipam::ipam::{storage, types};
@@ -35,7 +33,10 @@ pub(crate) fn address(from: types::IpAddress) -> IpAddr {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the halves of 128 bits are meant")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the halves of 128 bits are meant"
+)]
 pub(crate) fn to_address(from: IpAddr) -> types::IpAddress {
     match from {
         IpAddr::V4(v4) => types::IpAddress::Ipv4(v4.to_bits()),
@@ -47,7 +48,10 @@ pub(crate) fn to_address(from: IpAddr) -> types::IpAddress {
 }
 
 pub(crate) fn to_span(from: Span) -> types::Span {
-    types::Span { first: to_address(from.first()), last: to_address(from.last()) }
+    types::Span {
+        first: to_address(from.first()),
+        last: to_address(from.last()),
+    }
 }
 
 pub(crate) fn to_attachment(from: &Attachment) -> types::Attachment {
@@ -62,7 +66,11 @@ pub(crate) fn owner(from: &types::Owner) -> Result<Owner, StoreError> {
         kind: StoreErrorKind::Io,
         message: alloc::format!("record of {:?}: {cause}", from.container),
     };
-    let interface = from.interface.as_deref().map(InterfaceName::new).transpose();
+    let interface = from
+        .interface
+        .as_deref()
+        .map(InterfaceName::new)
+        .transpose();
     Ok(Owner {
         container: ContainerId::new(&from.container).map_err(|error| no_name(&error))?,
         interface: interface.map_err(|error| no_name(&error))?,

@@ -17,11 +17,7 @@ pub(crate) struct Imports;
 impl Environment for Imports {
     type Store = Network;
 
-    fn open(
-        &mut self,
-        location: &Location,
-        access: Access,
-    ) -> Result<Option<Network>, StoreError> {
+    fn open(&mut self, location: &Location, access: Access) -> Result<Option<Network>, StoreError> {
         storage::open(&convert::to_location(location), convert::to_access(access))
             .map(|network| network.map(Network))
             .map_err(convert::error)
@@ -45,23 +41,33 @@ impl Store for Network {
     }
 
     fn holder(&mut self, address: IpAddr) -> Result<Holder, StoreError> {
-        let holder = self.0.holder(convert::to_address(address)).map_err(convert::error)?;
+        let holder = self
+            .0
+            .holder(convert::to_address(address))
+            .map_err(convert::error)?;
         convert::holder(&holder)
     }
 
     fn next_free(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
-        let free = self.0.next_free(convert::to_span(span)).map_err(convert::error)?;
+        let free = self
+            .0
+            .next_free(convert::to_span(span))
+            .map_err(convert::error)?;
         Ok(free.map(convert::address))
     }
 
     fn reserve(&mut self, address: IpAddr, owner: &Attachment) -> Result<bool, StoreError> {
         let owner = convert::to_attachment(owner);
-        self.0.reserve(convert::to_address(address), &owner).map_err(convert::error)
+        self.0
+            .reserve(convert::to_address(address), &owner)
+            .map_err(convert::error)
     }
 
     fn release(&mut self, address: IpAddr, owner: &Owner) -> Result<bool, StoreError> {
         let owner = convert::to_owner(owner);
-        self.0.release(convert::to_address(address), &owner).map_err(convert::error)
+        self.0
+            .release(convert::to_address(address), &owner)
+            .map_err(convert::error)
     }
 
     fn last_reserved(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
@@ -75,11 +81,16 @@ impl Store for Network {
     }
 
     fn set_last_reserved(&mut self, index: u32, address: IpAddr) -> Result<(), StoreError> {
-        self.0.set_last_reserved(index, convert::to_address(address)).map_err(convert::error)
+        self.0
+            .set_last_reserved(index, convert::to_address(address))
+            .map_err(convert::error)
     }
 
     fn reservations(&mut self, after: Option<IpAddr>) -> Result<Vec<Reservation>, StoreError> {
-        let page = self.0.reservations(after.map(convert::to_address)).map_err(convert::error)?;
+        let page = self
+            .0
+            .reservations(after.map(convert::to_address))
+            .map_err(convert::error)?;
         page.iter().map(convert::reservation).collect()
     }
 

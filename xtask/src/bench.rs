@@ -15,10 +15,21 @@ pub(crate) fn run(go_plugins: &Path, counts: &str) -> Outcome {
     println!("\nwhole processes, ours (BIN) and Go's (REF) in turn");
     shell::run(
         program("python3")
-            .args(["conformance/host-local/bench.py", "dist/bin/host-local", "--ref"])
+            .args([
+                "conformance/host-local/bench.py",
+                "dist/bin/host-local",
+                "--ref",
+            ])
             .arg(go)
             .args(["--counts", counts]),
     )?;
     println!("\nthe price of the sandbox: the same core, native and as a component");
-    shell::run(cargo().args(["bench", "--locked", "--package", "wipam-engine", "--bench", "sandbox"]))
+    shell::run(cargo().args([
+        "bench",
+        "--locked",
+        "--package",
+        "wipam-engine",
+        "--bench",
+        "sandbox",
+    ]))
 }

@@ -15,7 +15,15 @@ pub(crate) fn dist() -> Outcome<PathBuf> {
     // Naming the target keeps the flags away from build scripts and macros,
     // which cannot be static.
     run(cargo()
-        .args(["build", "--release", "--locked", "--package", "wipam-cni", "--target", &target])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "wipam-cni",
+            "--target",
+            &target,
+        ])
         .env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
     let built = target_dir().join(&target).join("release");
     let dist = root().join("dist");
@@ -31,7 +39,10 @@ fn copy(from: &Path, to: &Path) -> Outcome {
     // A running binary cannot be overwritten, but it can be replaced.
     let _ = fs::remove_file(to);
     let size = fs::copy(from, to).map_err(|e| format!("{}: {e}", from.display()))?;
-    println!("{:<28} {size:>9} bytes", to.strip_prefix(root()).unwrap_or(to).display());
+    println!(
+        "{:<28} {size:>9} bytes",
+        to.strip_prefix(root()).unwrap_or(to).display()
+    );
     Ok(())
 }
 

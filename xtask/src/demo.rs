@@ -30,17 +30,44 @@ pub(crate) fn run() -> Outcome {
             "routes": [ {{ "dst": "0.0.0.0/0" }} ] }} }}"#,
         data.path().display()
     );
-    let demo = Demo { binary, data: data.path().to_owned(), config };
+    let demo = Demo {
+        binary,
+        data: data.path().to_owned(),
+        config,
+    };
     demo.tell()
 }
 
 impl Demo {
     fn tell(&self) -> Outcome {
-        println!("\nA container runtime runs host-local with this on standard input:\n\n{}", self.config);
-        self.step("A container is started: one address from each range set.", "ADD", "web", None)?;
-        self.step("A second one: the search goes on where it stopped.", "ADD", "db", None)?;
-        self.step("Does web still hold its addresses? No output means yes.", "CHECK", "web", None)?;
-        self.step("Would another ADD work? No output means yes.", "STATUS", "", None)?;
+        println!(
+            "\nA container runtime runs host-local with this on standard input:\n\n{}",
+            self.config
+        );
+        self.step(
+            "A container is started: one address from each range set.",
+            "ADD",
+            "web",
+            None,
+        )?;
+        self.step(
+            "A second one: the search goes on where it stopped.",
+            "ADD",
+            "db",
+            None,
+        )?;
+        self.step(
+            "Does web still hold its addresses? No output means yes.",
+            "CHECK",
+            "web",
+            None,
+        )?;
+        self.step(
+            "Would another ADD work? No output means yes.",
+            "STATUS",
+            "",
+            None,
+        )?;
         self.step(
             "db died without a DEL. The runtime lists what is alive; GC frees the rest.",
             "GC",
@@ -48,7 +75,10 @@ impl Demo {
             Some(r#""cni.dev/valid-attachments": [ { "containerID": "web", "ifname": "eth0" } ]"#),
         )?;
         self.step("web is stopped.", "DEL", "web", None)?;
-        println!("\nThat was {}, on a directory that the Go plugin can use as well.", show(&self.binary));
+        println!(
+            "\nThat was {}, on a directory that the Go plugin can use as well.",
+            show(&self.binary)
+        );
         Ok(())
     }
 
@@ -56,7 +86,10 @@ impl Demo {
         println!("\n--- {what}");
         let mut shown = format!("CNI_COMMAND={command}");
         let mut process = Command::new(&self.binary);
-        process.env_clear().env("CNI_COMMAND", command).env("CNI_PATH", "/opt/cni/bin");
+        process
+            .env_clear()
+            .env("CNI_COMMAND", command)
+            .env("CNI_PATH", "/opt/cni/bin");
         if !container.is_empty() {
             process
                 .env("CNI_CONTAINERID", container)
@@ -86,7 +119,11 @@ impl Demo {
         print!("{}", String::from_utf8_lossy(&output.stderr));
         println!("exit status {}", output.status.code().unwrap_or(-1));
         self.files()?;
-        if output.status.success() { Ok(()) } else { Err(format!("{command} failed").into()) }
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{command} failed").into())
+        }
     }
 
     fn files(&self) -> Outcome {
@@ -95,7 +132,10 @@ impl Demo {
         for entry in fs::read_dir(&network)? {
             let entry = entry?;
             let content = String::from_utf8_lossy(&fs::read(entry.path())?).replace("\r\n", " ");
-            lines.push(format!("  demo/{:<20} {content}", entry.file_name().to_string_lossy()));
+            lines.push(format!(
+                "  demo/{:<20} {content}",
+                entry.file_name().to_string_lossy()
+            ));
         }
         lines.sort();
         println!("files:");
@@ -105,5 +145,8 @@ impl Demo {
 }
 
 fn show(path: &Path) -> String {
-    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }

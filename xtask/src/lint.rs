@@ -7,8 +7,24 @@ use crate::shell::{self, cargo};
 pub(crate) fn run() -> Outcome {
     setup::wasm_target()?;
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
-    shell::run(cargo().args(["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    shell::run(cargo()
-        .args(["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"])
-        .env("RUSTDOCFLAGS", "-D warnings"))
+    shell::run(cargo().args([
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    shell::run(
+        cargo()
+            .args([
+                "doc",
+                "--locked",
+                "--workspace",
+                "--no-deps",
+                "--document-private-items",
+            ])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
 }

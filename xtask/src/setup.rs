@@ -16,7 +16,9 @@ pub(crate) fn everything() -> Outcome {
 }
 
 fn library_of(target: &str) -> Outcome<PathBuf> {
-    let found = Command::new("rustc").args(["--print", "sysroot"]).output()?;
+    let found = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()?;
     let sysroot = PathBuf::from(String::from_utf8(found.stdout)?.trim());
     Ok(sysroot.join("lib/rustlib").join(target).join("lib"))
 }
@@ -45,15 +47,25 @@ pub(crate) const BARE_METAL: &str = "x86_64-unknown-none";
 
 /// Programs that tests run.
 pub(crate) fn test_tools() -> Outcome {
-    let wanted =
-        [("python3", "python3"), ("strace", "strace"), ("node", "nodejs"), ("npm", "npm")];
-    let missing: Vec<_> = wanted.iter().filter(|(name, _)| !has(name)).map(|(_, p)| *p).collect();
+    let wanted = [
+        ("python3", "python3"),
+        ("strace", "strace"),
+        ("node", "nodejs"),
+        ("npm", "npm"),
+    ];
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|(name, _)| !has(name))
+        .map(|(_, p)| *p)
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
     println!("installing from Debian: {}", missing.join(" "));
     run(program("apt-get").args(["-qq", "update"]))?;
-    run(program("apt-get").args(["-qq", "install", "-y", "--no-install-recommends"]).args(missing))
+    run(program("apt-get")
+        .args(["-qq", "install", "-y", "--no-install-recommends"])
+        .args(missing))
 }
 
 /// jco, from its lock file.
@@ -63,14 +75,18 @@ pub(crate) fn node_modules() -> Outcome {
         return Ok(());
     }
     println!("installing jco from conformance/node/package-lock.json");
-    run(program("npm").current_dir(folder).args(["ci", "--no-audit", "--no-fund", "--silent"]))
+    run(program("npm")
+        .current_dir(folder)
+        .args(["ci", "--no-audit", "--no-fund", "--silent"]))
 }
 
 /// The Go plugins, for tests that mix them with ours.
 pub(crate) fn go_plugins() -> Outcome<PathBuf> {
     let folder = root().join("target/go-plugins");
     if !folder.join("host-local").is_file() {
-        println!("fetching the Go plugins (Debian's containernetworking-plugins) for side-by-side tests");
+        println!(
+            "fetching the Go plugins (Debian's containernetworking-plugins) for side-by-side tests"
+        );
         run(program(root().join("scripts/get-go-plugins")).arg(&folder))?;
     }
     Ok(folder)

@@ -8,7 +8,10 @@ use crate::Outcome;
 
 /// The root of the checkout.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").components().collect()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .components()
+        .collect()
 }
 
 /// Whether a program can be found.
@@ -32,9 +35,20 @@ pub(crate) fn cargo() -> Command {
 /// Shows a command, runs it, and fails if it does.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let line: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    let line = line.join(" ").replace(&format!("{}/", root().display()), "");
+    let line: Vec<_> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let line = line
+        .join(" ")
+        .replace(&format!("{}/", root().display()), "");
     println!("$ {line}");
-    let status = command.stdin(Stdio::null()).status().map_err(|e| format!("{line}: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{line}: {status}").into()) }
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|e| format!("{line}: {e}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{line}: {status}").into())
+    }
 }

@@ -12,12 +12,18 @@ type Part = (&'static str, fn() -> Outcome);
 
 const PARTS: &[Part] = &[
     ("core builds without an operating system", bare_metal),
-    ("unit, property and recorded tests of the workspace", workspace),
+    (
+        "unit, property and recorded tests of the workspace",
+        workspace,
+    ),
     ("fuzz targets build, and replay their corpus", fuzz),
     ("static release build", release),
     ("recorded cases against the shipped binary", recorded),
     ("recorded cases against the component in node", node),
-    ("many processes at once, Go's plugin among them, some killed", stress),
+    (
+        "many processes at once, Go's plugin among them, some killed",
+        stress,
+    ),
 ];
 
 pub(crate) fn run() -> Outcome {
@@ -28,15 +34,29 @@ pub(crate) fn run() -> Outcome {
         let begin = Instant::now();
         println!("\n== {}/{} {name}", number + 1, PARTS.len());
         part().map_err(|error| format!("{name}: {error}"))?;
-        println!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f32());
+        println!(
+            "== {name}: passed in {:.0} s",
+            begin.elapsed().as_secs_f32()
+        );
     }
-    println!("\nall {} parts passed in {:.0} s", PARTS.len(), begin.elapsed().as_secs_f32());
+    println!(
+        "\nall {} parts passed in {:.0} s",
+        PARTS.len(),
+        begin.elapsed().as_secs_f32()
+    );
     Ok(())
 }
 
 fn bare_metal() -> Outcome {
     setup::bare_metal_target()?;
-    shell::run(cargo().args(["build", "--locked", "--package", "wipam-core", "--target", setup::BARE_METAL]))
+    shell::run(cargo().args([
+        "build",
+        "--locked",
+        "--package",
+        "wipam-core",
+        "--target",
+        setup::BARE_METAL,
+    ]))
 }
 
 fn workspace() -> Outcome {
@@ -44,7 +64,11 @@ fn workspace() -> Outcome {
 }
 
 fn fuzz() -> Outcome {
-    shell::run(cargo().current_dir(root().join("fuzz")).args(["test", "--locked"]))
+    shell::run(
+        cargo()
+            .current_dir(root().join("fuzz"))
+            .args(["test", "--locked"]),
+    )
 }
 
 fn release() -> Outcome {
@@ -58,18 +82,32 @@ fn release() -> Outcome {
 }
 
 fn recorded() -> Outcome {
-    shell::run(program("python3").arg("conformance/host-local/run.py").arg("dist/bin/host-local"))
+    shell::run(
+        program("python3")
+            .arg("conformance/host-local/run.py")
+            .arg("dist/bin/host-local"),
+    )
 }
 
 fn node() -> Outcome {
     setup::node_modules()?;
-    shell::run(program("node").arg("conformance/node/replay.js").arg("dist/wasm/host-local.wasm"))
+    shell::run(
+        program("node")
+            .arg("conformance/node/replay.js")
+            .arg("dist/wasm/host-local.wasm"),
+    )
 }
 
 fn stress() -> Outcome {
     let go = setup::go_plugins()?;
-    shell::run(program("python3")
-        .args(["conformance/host-local/stress.py", "dist/bin/host-local", "--ref"])
-        .arg(go.join("host-local"))
-        .args(["--seconds", "8"]))
+    shell::run(
+        program("python3")
+            .args([
+                "conformance/host-local/stress.py",
+                "dist/bin/host-local",
+                "--ref",
+            ])
+            .arg(go.join("host-local"))
+            .args(["--seconds", "8"]),
+    )
 }

@@ -29,7 +29,9 @@ pub struct Step {
 
 /// Reads every case below a directory.
 pub fn load(directory: &Path) -> io::Result<Vec<Case>> {
-    let mut files: Vec<_> = fs::read_dir(directory)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
+    let mut files: Vec<_> = fs::read_dir(directory)?
+        .map(|entry| entry.map(|e| e.path()))
+        .collect::<Result<_, _>>()?;
     files.sort();
     let mut cases = Vec::new();
     for file in files {
@@ -38,8 +40,15 @@ pub fn load(directory: &Path) -> io::Result<Vec<Case>> {
         for value in document["cases"].as_array().into_iter().flatten() {
             let name = format!("{theme}/{}", value["name"].as_str().unwrap_or_default());
             let steps = value["steps"].as_array().into_iter().flatten();
-            let steps = steps.map(|step| Step { value: step.clone(), invocation: invocation(value, step) });
-            cases.push(Case { name, value: value.clone(), steps: steps.collect() });
+            let steps = steps.map(|step| Step {
+                value: step.clone(),
+                invocation: invocation(value, step),
+            });
+            cases.push(Case {
+                name,
+                value: value.clone(),
+                steps: steps.collect(),
+            });
         }
     }
     Ok(cases)
@@ -78,7 +87,11 @@ impl Case {
     pub fn needs_more(&self) -> Option<&'static str> {
         let any = |name: &str| self.steps.iter().any(|step| step.value.get(name).is_some());
         let inside = |name: &str, what: &str| {
-            let text = |value: &Value| value.get(name).is_some_and(|v| v.to_string().contains(what));
+            let text = |value: &Value| {
+                value
+                    .get(name)
+                    .is_some_and(|v| v.to_string().contains(what))
+            };
             text(&self.value) || self.steps.iter().any(|step| text(&step.value))
         };
         if self.value.get("sandbox").is_some() {
@@ -87,7 +100,11 @@ impl Case {
             Some("limits the size of files")
         } else if any("modes") {
             Some("looks at file modes")
-        } else if self.steps.iter().any(|step| step.invocation.command.is_empty()) {
+        } else if self
+            .steps
+            .iter()
+            .any(|step| step.invocation.command.is_empty())
+        {
             Some("is answered by the binary, not by the component")
         } else if inside("files", "${DATADIR}") || inside("files", "nowhere") {
             Some("follows symbolic links")

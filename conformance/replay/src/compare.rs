@@ -35,13 +35,25 @@ pub fn differences(case: &Case, start: &Tree, found: &[Found]) -> Vec<String> {
 
 /// Every outcome that is allowed, the reference's first.
 fn outcomes(case: &Case) -> Vec<Vec<Value>> {
-    let of_steps = || case.steps.iter().map(|step| step.value["want"].clone()).collect();
+    let of_steps = || {
+        case.steps
+            .iter()
+            .map(|step| step.value["want"].clone())
+            .collect()
+    };
     let bases: Vec<Vec<Value>> = match case.value["want_any"].as_array() {
-        Some(any) => any.iter().filter_map(|steps| steps.as_array().cloned()).collect(),
+        Some(any) => any
+            .iter()
+            .filter_map(|steps| steps.as_array().cloned())
+            .collect(),
         None => vec![of_steps()],
     };
     let mut outcomes = bases.clone();
-    for difference in case.value["known_differences"].as_array().into_iter().flatten() {
+    for difference in case.value["known_differences"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         for base in &bases {
             let mut steps = base.clone();
             for (number, want) in difference["steps"].as_object().into_iter().flatten() {
@@ -119,14 +131,18 @@ fn settle_frames(step: &Value, want: &Value, optional: &mut BTreeSet<String>) {
             }
         }
     } else {
-        let made = changes.into_iter().filter(|(path, value)| is_frame(path) && !value.is_null());
+        let made = changes
+            .into_iter()
+            .filter(|(path, value)| is_frame(path) && !value.is_null());
         optional.extend(made.map(|(path, _)| path.clone()));
     }
 }
 
 /// The state with a step's own edits, as they are made before it runs.
 fn edited(mut state: State, step: &Value) -> State {
-    let Some(files) = step.get("files") else { return state };
+    let Some(files) = step.get("files") else {
+        return state;
+    };
     for (name, value) in files.as_object().into_iter().flatten() {
         if value.is_null() {
             let gone = name.trim_end_matches('/');
@@ -135,8 +151,15 @@ fn edited(mut state: State, step: &Value) -> State {
         }
     }
     let mut made = Tree::default();
-    let kept = files.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    made.edit(&Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect()));
+    let kept = files
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_null());
+    made.edit(&Value::Object(
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    ));
     state.extend(made.snapshot());
     state
 }
@@ -148,7 +171,9 @@ fn compare_answer(want: &Value, found: &Found, note: &mut impl FnMut(String)) {
     };
     let rc = &want["rc"];
     let allowed = rc.as_i64() == Some(status)
-        || rc.as_array().is_some_and(|any| any.iter().any(|rc| rc.as_i64() == Some(status)))
+        || rc
+            .as_array()
+            .is_some_and(|any| any.iter().any(|rc| rc.as_i64() == Some(status)))
         || (rc == "nonzero" && status != 0);
     if !allowed {
         note(format!("rc: want {rc} got {status}"));
@@ -165,11 +190,19 @@ fn compare_answer(want: &Value, found: &Found, note: &mut impl FnMut(String)) {
         }
     };
     if let Some(code) = want.get("code") {
-        let codes = code.as_array().cloned().unwrap_or_else(|| vec![code.clone()]);
+        let codes = code
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![code.clone()]);
         let any = codes == [Value::from("any")];
-        let got = printed.as_ref().filter(|out| is_error(out)).map(|out| &out["code"]);
+        let got = printed
+            .as_ref()
+            .filter(|out| is_error(out))
+            .map(|out| &out["code"]);
         if !got.is_some_and(|got| any || codes.contains(got)) {
-            note(format!("out: want an error with code {code} got {printed:?}"));
+            note(format!(
+                "out: want an error with code {code} got {printed:?}"
+            ));
         }
     } else if want["out"] != "any" {
         compare_output(want, printed.as_ref(), note);
@@ -178,7 +211,10 @@ fn compare_answer(want: &Value, found: &Found, note: &mut impl FnMut(String)) {
 
 fn is_error(value: &Value) -> bool {
     value.get("code").is_some_and(Value::is_u64)
-        && value.get("msg").and_then(Value::as_str).is_some_and(|msg| !msg.is_empty())
+        && value
+            .get("msg")
+            .and_then(Value::as_str)
+            .is_some_and(|msg| !msg.is_empty())
 }
 
 fn compare_output(want: &Value, printed: Option<&Value>, note: &mut impl FnMut(String)) {
@@ -196,7 +232,10 @@ fn compare_error(rule: &Value, want: &Value, got: &Value, note: &mut impl FnMut(
     }
     let also = rule["also_code"].as_array().cloned().unwrap_or_default();
     if got["code"] != want["code"] && !also.contains(&got["code"]) {
-        note(format!("code: want {} or {also:?} got {}", want["code"], got["code"]));
+        note(format!(
+            "code: want {} or {also:?} got {}",
+            want["code"], got["code"]
+        ));
     }
     if rule["loose"] == true {
         return;

@@ -30,9 +30,18 @@ pub(crate) fn bytes(value: &Value) -> Vec<u8> {
     match value {
         Value::Array(parts) => parts.iter().flat_map(bytes).collect(),
         Value::Object(object) => {
-            let hex = object.get("hex").and_then(Value::as_str).unwrap_or_default();
-            let digits: Vec<_> = hex.bytes().map(|b| (b as char).to_digit(16).unwrap_or(0)).collect();
-            digits.chunks(2).map(|pair| pair.iter().fold(0, |n, d| n * 16 + *d as u8)).collect()
+            let hex = object
+                .get("hex")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let digits: Vec<_> = hex
+                .bytes()
+                .map(|b| (b as char).to_digit(16).unwrap_or(0))
+                .collect();
+            digits
+                .chunks(2)
+                .map(|pair| pair.iter().fold(0, |n, d| n * 16 + *d as u8))
+                .collect()
         }
         Value::String(text) => expand(text).into_bytes(),
         _ => Vec::new(),

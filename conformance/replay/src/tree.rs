@@ -38,8 +38,10 @@ impl Tree {
         let path = name.trim_end_matches('/');
         if value.is_null() {
             let below = format!("{path}/");
-            self.directories.retain(|known, _| known != path && !known.starts_with(&below));
-            self.locks.retain(|known| known != path && !known.starts_with(&below));
+            self.directories
+                .retain(|known, _| known != path && !known.starts_with(&below));
+            self.locks
+                .retain(|known| known != path && !known.starts_with(&below));
             self.parent(path, |directory, name| drop(directory.remove(name)));
             return;
         }
@@ -61,7 +63,9 @@ impl Tree {
         } else {
             MemoryFile::Content(bytes(value))
         };
-        self.parent(path, |directory, name| drop(directory.insert(name.to_owned(), file.clone())));
+        self.parent(path, |directory, name| {
+            drop(directory.insert(name.to_owned(), file.clone()))
+        });
     }
 
     fn parent(&mut self, path: &str, change: impl Fn(&mut MemoryDirectory, &str)) {
@@ -153,7 +157,10 @@ impl Environment for World {
     ) -> Result<Option<MemoryStore>, StoreError> {
         let data_dir = &location.data_dir;
         let path = below(&format!("{data_dir}/{}", location.network)).ok_or_else(|| {
-            failed(StoreErrorKind::Location, format!("{data_dir} is not in memory"))
+            failed(
+                StoreErrorKind::Location,
+                format!("{data_dir} is not in memory"),
+            )
         })?;
         let mut tree = self.tree.borrow_mut();
         if access != Access::Reserve && !tree.directories.contains_key(&path) {
@@ -175,8 +182,13 @@ impl Environment for World {
             tree.directories.get(directory)?.borrow().get(name).cloned()
         });
         match found {
-            Some(MemoryFile::Content(content)) => Ok(String::from_utf8_lossy(&content).into_owned()),
-            _ => Err(failed(StoreErrorKind::Io, format!("{path}: no such file in memory"))),
+            Some(MemoryFile::Content(content)) => {
+                Ok(String::from_utf8_lossy(&content).into_owned())
+            }
+            _ => Err(failed(
+                StoreErrorKind::Io,
+                format!("{path}: no such file in memory"),
+            )),
         }
     }
 

@@ -20,14 +20,24 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let native = |invocation: &Invocation, mut world: World| Ok(invoke(invocation, &mut world));
     let component = |invocation: &Invocation, world: World| engine.invoke(invocation, world);
 
-    let skipped: Vec<_> = cases.iter().filter_map(|case| Some((case, case.needs_more()?))).collect();
+    let skipped: Vec<_> = cases
+        .iter()
+        .filter_map(|case| Some((case, case.needs_more()?)))
+        .collect();
     for (case, reason) in &skipped {
-        println!("SKIP {}: {reason}; conformance/host-local/run.py runs it", case.name);
+        println!(
+            "SKIP {}: {reason}; conformance/host-local/run.py runs it",
+            case.name
+        );
     }
     let mut failed = 0;
     failed += replay("native", &cases, skipped.len(), &native)?;
     failed += replay("component", &cases, skipped.len(), &component)?;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn replay(
@@ -45,7 +55,10 @@ fn replay(
         }
         failed += 1;
         println!("FAIL {target} {}", case.name);
-        different.iter().take(12).for_each(|line| println!("  {line}"));
+        different
+            .iter()
+            .take(12)
+            .for_each(|line| println!("  {line}"));
     }
     println!("{target}: {passed} passed, {failed} failed, {skipped} skipped");
     // A corpus that is not found must not look like one that passes.
@@ -65,7 +78,11 @@ fn replay_case(
         world.warnings.borrow_mut().clear();
         let answer = run(&step.invocation, world.clone())?;
         let warned = !world.warnings.borrow().is_empty();
-        found.push(Found { answer, warned, tree: world.tree.borrow().detached() });
+        found.push(Found {
+            answer,
+            warned,
+            tree: world.tree.borrow().detached(),
+        });
     }
     Ok(differences(case, &start, &found))
 }

@@ -37,7 +37,12 @@ pub(crate) fn gc<E: Environment>(
         };
         let Some(last) = page.last() else { break };
         after = Some(last.address);
-        for Reservation { address, owner, newer } in page {
+        for Reservation {
+            address,
+            owner,
+            newer,
+        } in page
+        {
             // What was reserved after this GC began cannot be in its list.
             if newer || is_valid(&valid, &owner) {
                 continue;
@@ -52,7 +57,10 @@ pub(crate) fn gc<E: Environment>(
     match store.reclaim() {
         Ok(addresses) => {
             for address in addresses {
-                tell(frame.environment, &format_args!("{address} of nobody (a torn record)"));
+                tell(
+                    frame.environment,
+                    &format_args!("{address} of nobody (a torn record)"),
+                );
             }
         }
         Err(error) => outcome = outcome.and(Err(error)),

@@ -548,7 +548,7 @@ impl Model {
             let all = written_out(set);
             let before = held.iter().find(|address| all.contains(address));
             let address = match (before, chosen.get(&index)) {
-                (Some(before), _) if again => {
+                (Some(before), wanted) if again && wanted.is_none_or(|w| w == before) => {
                     given.push(*before);
                     continue;
                 }

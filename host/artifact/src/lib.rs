@@ -11,8 +11,11 @@ pub static COMPONENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/host-loc
 /// The same, compiled. Only an engine with the same settings and version
 /// takes it. It begins at a page boundary, so that it can be executed where it
 /// is.
-pub static COMPILED: &[u8] =
-    &Pages(*include_bytes!(concat!(env!("OUT_DIR"), "/host-local.cwasm"))).0;
+pub static COMPILED: &[u8] = &Pages(*include_bytes!(concat!(
+    env!("OUT_DIR"),
+    "/host-local.cwasm"
+)))
+.0;
 
 /// Aligned for the largest pages that the target's kernels use.
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]

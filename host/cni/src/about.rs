@@ -9,7 +9,10 @@ use wipam_core::version::Version;
 /// Name, version and what it speaks, on standard error as the reference has
 /// it: standard output belongs to the protocol.
 pub(crate) fn tell(name: &str) -> ExitCode {
-    let versions: Vec<_> = Version::ALL.iter().map(|version| version.as_str()).collect();
+    let versions: Vec<_> = Version::ALL
+        .iter()
+        .map(|version| version.as_str())
+        .collect();
     let text = format!(
         "CNI {name} plugin, wipam {}\nCNI protocol versions supported: {}\n\
          Container runtimes run this program with CNI_COMMAND set and a network configuration on \
@@ -28,5 +31,9 @@ pub(crate) fn explain(name: &str, explanation: Result<String, String>) -> ExitCo
         Ok(text) => (stdout().write_all(text.as_bytes()), ExitCode::SUCCESS),
         Err(text) => (writeln!(stderr(), "{name}: {text}"), ExitCode::FAILURE),
     };
-    if written.is_ok() { status } else { ExitCode::FAILURE }
+    if written.is_ok() {
+        status
+    } else {
+        ExitCode::FAILURE
+    }
 }

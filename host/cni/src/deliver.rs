@@ -3,11 +3,11 @@
 use std::io::{self, Write, stderr, stdout};
 use std::process::ExitCode;
 
-use crate::journal::Journal;
+use crate::undo::Undo;
 
 /// Prints an answer. A reservation nobody learns of would never be released,
 /// so one that cannot be delivered is undone.
-pub(crate) fn deliver(name: &str, answer: Result<String, String>, journal: &Journal) -> ExitCode {
+pub(crate) fn deliver(name: &str, answer: Result<String, String>, undo: &Undo) -> ExitCode {
     let (text, status) = match answer {
         Ok(text) => (text, ExitCode::SUCCESS),
         Err(text) => (text, ExitCode::FAILURE),
@@ -17,7 +17,7 @@ pub(crate) fn deliver(name: &str, answer: Result<String, String>, journal: &Jour
     }
     if let Err(error) = print(&text) {
         let _ = writeln!(stderr(), "{name}: the answer could not be written: {error}");
-        journal.undo(name);
+        undo.run(name);
         return ExitCode::FAILURE;
     }
     status

@@ -1,14 +1,17 @@
 //! What the component may ask for, answered from this host.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{Read, Write, stderr};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::time::SystemTime;
+
+use rustix::fs::OFlags;
 
 use wipam_core::invoke::Environment;
 use wipam_core::store::{Access, Location, StoreError, StoreErrorKind};
 use wipam_store::{DiskStore, Settings};
 
-use crate::journal::{Journal, JournaledStore};
+use crate::undo::Undo;
 
 /// Most that is read of a resolv.conf.
 const MOST_RESOLV_CONF: u64 = 1 << 20;
@@ -20,21 +23,23 @@ pub(crate) struct Host {
     /// When the invocation began.
     pub(crate) started: SystemTime,
     /// Told of everything that is reserved.
-    pub(crate) journal: Journal,
+    pub(crate) undo: Undo,
 }
 
 impl Environment for Host {
-    type Store = JournaledStore;
+    type Store = DiskStore;
 
     fn open(
         &mut self,
         location: &Location,
         access: Access,
-    ) -> Result<Option<JournaledStore>, StoreError> {
-        let settings = Settings { started: self.started };
-        let store = DiskStore::open(location, access, &settings)?;
-        self.journal.opened(location);
-        Ok(store.map(|store| JournaledStore::new(store, self.journal.clone())))
+    ) -> Result<Option<DiskStore>, StoreError> {
+        let settings = Settings {
+            started: self.started,
+            journal: self.undo.journal.clone(),
+        };
+        self.undo.opened(location);
+        DiskStore::open(location, access, &settings)
     }
 
     fn resolv_conf(&mut self, path: &str) -> Result<String, StoreError> {
@@ -43,10 +48,25 @@ impl Environment for Host {
             message: format!("reading resolvConf {path}: {cause}"),
         };
         let mut text = Vec::new();
-        let file = File::open(path).map_err(|error| failed(&error))?;
-        file.take(MOST_RESOLV_CONF + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
+        // A pipe without a writer would keep this waiting.
+        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(path)
+            .map_err(|error| failed(&error))?;
+        let kind = file.metadata().map_err(|error| failed(&error))?.file_type();
+        // /dev/null is a way to say "none".
+        if !kind.is_file() && !kind.is_char_device() {
+            return Err(failed(&"wanted a file, found something else"));
+        }
+        file.take(MOST_RESOLV_CONF + 1)
+            .read_to_end(&mut text)
+            .map_err(|error| failed(&error))?;
         if text.len() as u64 > MOST_RESOLV_CONF {
-            return Err(failed(&format_args!("wanted at most {MOST_RESOLV_CONF} bytes, found more")));
+            return Err(failed(&format_args!(
+                "wanted at most {MOST_RESOLV_CONF} bytes, found more"
+            )));
         }
         Ok(String::from_utf8_lossy(&text).into_owned())
     }

@@ -16,13 +16,19 @@ pub(crate) const MOST_INPUT: u64 = 8 << 20;
 /// A variable's value. One that is not set is empty, and bytes that are no
 /// UTF-8 become U+FFFD, which no name may contain.
 pub(crate) fn variable(name: &str) -> String {
-    env::var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default()
+    env::var_os(name)
+        .map(|value| value.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 /// Reads the parameters. VERSION reads no standard input, as with the
 /// reference: a caller need not provide any.
 pub(crate) fn read(command: String) -> Result<Invocation, Failure> {
-    let config = if command == "VERSION" { Vec::new() } else { standard_input()? };
+    let config = if command == "VERSION" {
+        Vec::new()
+    } else {
+        standard_input()?
+    };
     let netns = variable("CNI_NETNS");
     let own_netns = is_own(&netns) && !is_meant(&variable("CNI_NETNS_OVERRIDE"));
     Ok(Invocation {
@@ -50,7 +56,11 @@ pub(crate) fn standard_input() -> Result<Vec<u8>, Failure> {
 /// Whether a path is the network name space of this process. A path that
 /// cannot be looked at is not.
 fn is_own(netns: &str) -> bool {
-    let identity = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let identity = |path: &str| {
+        fs::metadata(path)
+            .ok()
+            .map(|found| (found.dev(), found.ino()))
+    };
     !netns.is_empty() && identity(netns).is_some_and(|it| Some(it) == identity("/proc/self/ns/net"))
 }
 

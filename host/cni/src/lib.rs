@@ -7,7 +7,7 @@ mod deliver;
 mod environment;
 mod failure;
 mod input;
-mod journal;
 mod run;
+mod undo;
 
 pub use run::host_local;

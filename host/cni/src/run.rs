@@ -12,14 +12,18 @@ use crate::deliver::deliver;
 use crate::environment::Host;
 use crate::failure::Failure;
 use crate::input;
-use crate::journal::Journal;
+use crate::undo::Undo;
 
 const NAME: &str = "host-local";
 
 /// Runs the `host-local` plugin: what `main` does.
 pub fn host_local() -> ExitCode {
-    let host = Host { name: NAME, started: SystemTime::now(), journal: Journal::default() };
-    let journal = host.journal.clone();
+    let host = Host {
+        name: NAME,
+        started: SystemTime::now(),
+        undo: Undo::default(),
+    };
+    let undo = host.undo.clone();
     let command = input::variable("CNI_COMMAND");
     let answer = match (command.as_str(), env::args().nth(1).as_deref()) {
         ("", Some("explain")) => return about::explain(NAME, explain(host)),
@@ -27,12 +31,12 @@ pub fn host_local() -> ExitCode {
         _ => input::read(command).and_then(|invocation| invoke(&invocation, host)),
     };
     match answer {
-        Ok(answer) => deliver(NAME, answer, &journal),
+        Ok(answer) => deliver(NAME, answer, &undo),
         Err(failure) => {
             // A component that failed half way has given nothing back.
-            journal.undo(NAME);
+            undo.run(NAME);
             let text = serde_json::to_string_pretty(&failure.to_cni()).unwrap_or_default();
-            deliver(NAME, Err(text), &Journal::default())
+            deliver(NAME, Err(text), &Undo::default())
         }
     }
 }
@@ -42,7 +46,9 @@ fn engine() -> Result<Engine, EngineError> {
 }
 
 fn invoke(invocation: &Invocation, host: Host) -> Result<Result<String, String>, Failure> {
-    engine().and_then(|engine| engine.invoke(invocation, host)).map_err(Failure::Engine)
+    engine()
+        .and_then(|engine| engine.invoke(invocation, host))
+        .map_err(Failure::Engine)
 }
 
 /// Describes the configuration on standard input.

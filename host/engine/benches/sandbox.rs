@@ -65,7 +65,9 @@ fn native(bencher: Bencher<'_, '_>, held: usize) {
 
 #[divan::bench(args = HELD)]
 fn component(bencher: Bencher<'_, '_>, held: usize) {
-    let Ok(engine) = Engine::new(wipam_artifact::COMPILED, Limits::default()) else { return };
+    let Ok(engine) = Engine::new(wipam_artifact::COMPILED, Limits::default()) else {
+        return;
+    };
     let network = filled(held);
     bencher.bench_local(|| {
         let added = engine.invoke(&invocation("ADD", "c1"), network.clone());

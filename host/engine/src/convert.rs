@@ -7,15 +7,16 @@ use wasmtime::{Error, Result};
 use wipam_core::invoke::Invocation;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
 use wipam_core::range::Span;
-use wipam_core::store::{
-    Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind,
-};
+use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind};
 
 use crate::bindings::exports::wipam::ipam::cni;
 use crate::bindings::wipam::ipam::{storage, types};
 
 fn no_name(error: NameError) -> Error {
-    Error::msg(format!("the component handed over a bad name: {error} {:?}", error.details()))
+    Error::msg(format!(
+        "the component handed over a bad name: {error} {:?}",
+        error.details()
+    ))
 }
 
 pub(crate) fn invocation(from: &Invocation) -> cni::Invocation {
@@ -40,7 +41,10 @@ pub(crate) fn address(from: types::IpAddress) -> IpAddr {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the halves of 128 bits are meant")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the halves of 128 bits are meant"
+)]
 pub(crate) fn to_address(from: IpAddr) -> types::IpAddress {
     match from {
         IpAddr::V4(v4) => types::IpAddress::Ipv4(v4.to_bits()),
@@ -68,8 +72,15 @@ pub(crate) fn attachment(from: &types::Attachment) -> Result<Attachment> {
 }
 
 pub(crate) fn owner(from: &types::Owner) -> Result<Owner> {
-    let interface = from.interface.as_deref().map(InterfaceName::new).transpose();
-    Ok(Owner { container: container(&from.container)?, interface: interface.map_err(no_name)? })
+    let interface = from
+        .interface
+        .as_deref()
+        .map(InterfaceName::new)
+        .transpose();
+    Ok(Owner {
+        container: container(&from.container)?,
+        interface: interface.map_err(no_name)?,
+    })
 }
 
 fn to_owner(from: &Owner) -> types::Owner {

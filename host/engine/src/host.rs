@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use wasmtime::component::Resource;
-use wasmtime::{Error, Result, StoreLimits};
+use wasmtime::{Error, Result};
 use wipam_core::invoke::Environment;
 use wipam_core::store::{Store, StoreError};
 
 use crate::bindings::wipam::ipam::{environment, storage, types};
 use crate::convert;
-use crate::limits::Limits;
+use crate::limits::{Limiter, Limits};
 
 /// What a resource handle stands for. The type is erased because generated
 /// bindings take no parameters; `State` knows which it is.
@@ -22,12 +22,16 @@ pub(crate) struct State<E: Environment> {
     /// What handles stand for, by number. Not `ResourceTable`: that wants
     /// `Send`, which a store that lives on one thread need not be.
     networks: Vec<Option<E::Store>>,
-    pub(crate) limiter: StoreLimits,
+    pub(crate) limiter: Limiter,
 }
 
 impl<E: Environment + 'static> State<E> {
     pub(crate) fn new(environment: E, limits: &Limits) -> Self {
-        Self { environment, networks: Vec::new(), limiter: limits.limiter() }
+        Self {
+            environment,
+            networks: Vec::new(),
+            limiter: limits.limiter(),
+        }
     }
 
     /// Asks the network behind a handle. The outer error traps: the component
@@ -97,7 +101,11 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
     ) -> Result<Result<Vec<types::Reservation>, storage::Error>> {
         let container = convert::container(&container)?;
         self.ask(&network, |store| {
-            Ok(store.held_by(&container)?.iter().map(convert::reservation).collect())
+            Ok(store
+                .held_by(&container)?
+                .iter()
+                .map(convert::reservation)
+                .collect())
         })
     }
 
@@ -117,7 +125,9 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         span: types::Span,
     ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
         let span = convert::span(&span)?;
-        self.ask(&network, |store| Ok(store.next_free(span)?.map(convert::to_address)))
+        self.ask(&network, |store| {
+            Ok(store.next_free(span)?.map(convert::to_address))
+        })
     }
 
     fn reserve(
@@ -127,7 +137,9 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         owner: types::Attachment,
     ) -> Result<Result<bool, storage::Error>> {
         let owner = convert::attachment(&owner)?;
-        self.ask(&network, |store| store.reserve(convert::address(address), &owner))
+        self.ask(&network, |store| {
+            store.reserve(convert::address(address), &owner)
+        })
     }
 
     fn release(
@@ -137,7 +149,9 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         owner: types::Owner,
     ) -> Result<Result<bool, storage::Error>> {
         let owner = convert::owner(&owner)?;
-        self.ask(&network, |store| store.release(convert::address(address), &owner))
+        self.ask(&network, |store| {
+            store.release(convert::address(address), &owner)
+        })
     }
 
     fn last_reserved(
@@ -145,7 +159,9 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         network: Resource<Network>,
         index: u32,
     ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
-        self.ask(&network, |store| Ok(store.last_reserved(index)?.map(convert::to_address)))
+        self.ask(&network, |store| {
+            Ok(store.last_reserved(index)?.map(convert::to_address))
+        })
     }
 
     fn all_last_reserved(
@@ -153,7 +169,11 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         network: Resource<Network>,
     ) -> Result<Result<Vec<types::IpAddress>, storage::Error>> {
         self.ask(&network, |store| {
-            Ok(store.all_last_reserved()?.into_iter().map(convert::to_address).collect())
+            Ok(store
+                .all_last_reserved()?
+                .into_iter()
+                .map(convert::to_address)
+                .collect())
         })
     }
 
@@ -163,7 +183,9 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         index: u32,
         address: types::IpAddress,
     ) -> Result<Result<(), storage::Error>> {
-        self.ask(&network, |store| store.set_last_reserved(index, convert::address(address)))
+        self.ask(&network, |store| {
+            store.set_last_reserved(index, convert::address(address))
+        })
     }
 
     fn reservations(
@@ -173,7 +195,11 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
     ) -> Result<Result<Vec<types::Reservation>, storage::Error>> {
         let after: Option<IpAddr> = after.map(convert::address);
         self.ask(&network, |store| {
-            Ok(store.reservations(after)?.iter().map(convert::reservation).collect())
+            Ok(store
+                .reservations(after)?
+                .iter()
+                .map(convert::reservation)
+                .collect())
         })
     }
 
@@ -182,7 +208,11 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         network: Resource<Network>,
     ) -> Result<Result<Vec<types::IpAddress>, storage::Error>> {
         self.ask(&network, |store| {
-            Ok(store.reclaim()?.into_iter().map(convert::to_address).collect())
+            Ok(store
+                .reclaim()?
+                .into_iter()
+                .map(convert::to_address)
+                .collect())
         })
     }
 

@@ -75,7 +75,11 @@ impl Engine {
         config.with_custom_code_memory(Some(Arc::new(load::InPlace)));
         let engine = wasmtime::Engine::new(&config).map_err(load)?;
         let code = load::trusted(&engine, compiled).map_err(load)?;
-        Ok(Self { engine, code, limits })
+        Ok(Self {
+            engine,
+            code,
+            limits,
+        })
     }
 
     /// Runs one invocation in a fresh store.
@@ -97,7 +101,9 @@ impl Engine {
         config: &[u8],
         environment: E,
     ) -> Result<Result<String, String>, EngineError> {
-        self.call(environment, |store, plugin| plugin.wipam_ipam_cni().call_explain(store, config))
+        self.call(environment, |store, plugin| {
+            plugin.wipam_ipam_cni().call_explain(store, config)
+        })
     }
 
     fn call<E: Environment + 'static, T>(
@@ -112,23 +118,23 @@ impl Engine {
         let mut store = Store::new(&self.engine, State::new(environment, &self.limits));
         store.limiter(|state| &mut state.limiter);
         store.set_fuel(self.limits.fuel).map_err(instantiate)?;
-        let plugin = Plugin::instantiate(&mut store, &self.code.component, &linker)
-            .map_err(|error| self.failure(error, instantiate))?;
-        function(&mut store, &plugin)
-            .map_err(|error| self.failure(error, |e| EngineError::Trapped(format!("{e:#}"))))
-    }
-
-    fn failure(
-        &self,
-        error: wasmtime::Error,
-        otherwise: impl FnOnce(wasmtime::Error) -> EngineError,
-    ) -> EngineError {
-        match error.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => {
-                EngineError::Overran(format!("{} units of fuel", self.limits.fuel))
+        let answer = Plugin::instantiate(&mut store, &self.code.component, &linker)
+            .map_err(|error| (error, EngineError::Instantiate as fn(String) -> EngineError))
+            .and_then(|plugin| {
+                function(&mut store, &plugin).map_err(|error| (error, EngineError::Trapped as _))
+            });
+        answer.map_err(|(error, kind)| {
+            let refused = store.data_mut().limiter.refused.take();
+            match (error.downcast_ref::<Trap>(), refused) {
+                (Some(Trap::OutOfFuel), _) => {
+                    EngineError::Overran(format!("{} units of fuel", self.limits.fuel))
+                }
+                (Some(Trap::StackOverflow), _) => {
+                    EngineError::Overran("512 KiB of stack".to_owned())
+                }
+                (_, Some(what)) => EngineError::Overran(what),
+                _ => kind(format!("{error:#}")),
             }
-            Some(Trap::StackOverflow) => EngineError::Overran("512 KiB of stack".to_owned()),
-            _ => otherwise(error),
-        }
+        })
     }
 }

@@ -32,7 +32,10 @@ impl Drop for Claim {
 /// loaded is executed where it is: nothing is copied, only the pages that are
 /// used are ever read, and no memory has to be writable before it becomes
 /// executable. Further ones are copied.
-#[allow(unsafe_code, reason = "machine code cannot be checked; it has to be trusted")]
+#[allow(
+    unsafe_code,
+    reason = "machine code cannot be checked; it has to be trusted"
+)]
 pub(crate) fn trusted(engine: &Engine, compiled: &'static [u8]) -> Result<Loaded> {
     let aligned = compiled.as_ptr().addr().is_multiple_of(page_size());
     // Not `then_some`: that would make a claim, and drop it, in any case.
@@ -49,7 +52,10 @@ pub(crate) fn trusted(engine: &Engine, compiled: &'static [u8]) -> Result<Loaded
             None => Component::deserialize(engine, compiled),
         }
     }?;
-    Ok(Loaded { component, _claim: claim })
+    Ok(Loaded {
+        component,
+        _claim: claim,
+    })
 }
 
 /// Makes code executable that lies in the program's own image.

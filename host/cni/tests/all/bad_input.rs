@@ -21,7 +21,16 @@ fn refused(plugin: &Plugin, input: &[u8]) -> u64 {
 #[test]
 fn malformed_json() {
     let plugin = Plugin::new();
-    for input in ["", "{", "{}x", "[]", "\"x\"", "\u{feff}{}", "{'a':1}", "nul"] {
+    for input in [
+        "",
+        "{",
+        "{}x",
+        "[]",
+        "\"x\"",
+        "\u{feff}{}",
+        "{'a':1}",
+        "nul",
+    ] {
         assert_eq!(refused(&plugin, input.as_bytes()), 6, "{input:?}");
     }
     assert_eq!(refused(&plugin, &[0xff, 0xfe, 0x00]), 6);
@@ -58,7 +67,10 @@ fn a_hundred_megabytes_of_input() {
     let padding = "x".repeat(100 << 20);
     let mut config = plugin.small();
     config["padding"] = Value::from(padding);
-    let run = finish(plugin.command("ADD", "c1", "eth0"), config.to_string().as_bytes());
+    let run = finish(
+        plugin.command("ADD", "c1", "eth0"),
+        config.to_string().as_bytes(),
+    );
     assert_eq!(run.code(), 6);
     assert!(plugin.snapshot().is_empty());
 }
@@ -74,7 +86,11 @@ fn names_with_path_characters() {
     }
     for id in ["../x", "a/b", "..", "a b", "a\nb"] {
         assert_eq!(plugin.run("ADD", id, &plugin.small()).code(), 4, "{id:?}");
-        assert_eq!(plugin.run_on("ADD", "c1", id, &plugin.small()).code(), 4, "{id:?}");
+        assert_eq!(
+            plugin.run_on("ADD", "c1", id, &plugin.small()).code(),
+            4,
+            "{id:?}"
+        );
     }
     assert!(plugin.snapshot().is_empty());
 }
@@ -83,7 +99,11 @@ fn names_with_path_characters() {
 fn data_directories_that_are_none() {
     let plugin = Plugin::new();
     fs::write(plugin.place().join("file"), "precious").unwrap();
-    symlink(plugin.place().join("nowhere"), plugin.place().join("dangling")).unwrap();
+    symlink(
+        plugin.place().join("nowhere"),
+        plugin.place().join("dangling"),
+    )
+    .unwrap();
     let before = plugin.snapshot();
     for (path, codes) in [
         ("file", [5, 7]),
@@ -132,7 +152,11 @@ fn a_directory_that_may_not_be_written() {
     let run = finish(process, plugin.small().to_string().as_bytes());
     assert_eq!(run.code(), 5, "{run:?}");
     run.says(plugin.data_dir().to_str().unwrap());
-    let uid = if root { 65534 } else { rustix::process::geteuid().as_raw() };
+    let uid = if root {
+        65534
+    } else {
+        rustix::process::geteuid().as_raw()
+    };
     run.says(&format!("user id {uid}"));
     assert_eq!(before, plugin.snapshot());
 }
@@ -142,11 +166,40 @@ fn an_ordinary_amount_of_address_space_will_do() {
     let plugin = Plugin::new();
     let mut process = std::process::Command::new("sh");
     process
-        .args(["-c", "ulimit -v 524288; exec \"$0\"", env!("CARGO_BIN_EXE_host-local")])
+        .args([
+            "-c",
+            "ulimit -v 524288; exec \"$0\"",
+            env!("CARGO_BIN_EXE_host-local"),
+        ])
         .env("CNI_COMMAND", "ADD")
         .env("CNI_CONTAINERID", "c1")
         .env("CNI_IFNAME", "eth0")
         .env("CNI_NETNS", "/dev/null");
     let run = finish(process, plugin.small().to_string().as_bytes());
     assert_eq!(run.ok().addresses(), ["10.1.0.2/29"]);
+}
+
+#[test]
+fn an_id_that_no_record_could_hold() {
+    let plugin = Plugin::new();
+    let run = plugin.run("ADD", &"x".repeat(5000), &plugin.small());
+    assert_eq!(run.code(), 4);
+    run.says("too long");
+    assert!(plugin.snapshot().is_empty());
+    let longest = "x".repeat(1024);
+    plugin.run("ADD", &longest, &plugin.small()).ok();
+    plugin.run("DEL", &longest, &plugin.small()).ok();
+    assert!(!plugin.has("10.1.0.2"));
+}
+
+#[test]
+fn a_resolv_conf_that_is_a_pipe() {
+    let plugin = Plugin::new();
+    let pipe = plugin.place().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut config = plugin.small();
+    config["ipam"]["resolvConf"] = json!(pipe);
+    assert_eq!(plugin.run("ADD", "c1", &config).code(), 5);
+    assert!(!plugin.data_dir().exists());
 }

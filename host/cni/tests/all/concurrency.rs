@@ -40,7 +40,10 @@ fn waiting_for_the_lock_ends() {
 fn a_lock_that_is_let_go_is_taken() {
     let plugin = Plugin::new();
     let held = hold(&plugin);
-    let child = start(plugin.command("ADD", "c1", "eth0"), plugin.small().to_string().as_bytes());
+    let child = start(
+        plugin.command("ADD", "c1", "eth0"),
+        plugin.small().to_string().as_bytes(),
+    );
     sleep(Duration::from_millis(300));
     assert!(!plugin.has("10.1.0.2"), "it did not wait");
     drop(held);
@@ -54,10 +57,17 @@ fn a_hundred_at_once_get_a_hundred_addresses() {
     let config = plugin.config(json!({ "subnet": "10.1.0.0/24" }));
     let input = config.to_string();
     let children: Vec<_> = (0..100)
-        .map(|n| start(plugin.command("ADD", &format!("p{n}"), "eth0"), input.as_bytes()))
+        .map(|n| {
+            start(
+                plugin.command("ADD", &format!("p{n}"), "eth0"),
+                input.as_bytes(),
+            )
+        })
         .collect();
-    let given: BTreeSet<_> =
-        children.into_iter().flat_map(|child| wait(child).ok().addresses()).collect();
+    let given: BTreeSet<_> = children
+        .into_iter()
+        .flat_map(|child| wait(child).ok().addresses())
+        .collect();
     assert_eq!(given.len(), 100);
 }
 

@@ -11,7 +11,10 @@ fn standard_output_is_full() {
     plugin.run("ADD", "before", &plugin.small()).ok();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut process = plugin.command("ADD", "c1", "eth0");
-    process.stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped());
+    process
+        .stdin(Stdio::piped())
+        .stdout(full)
+        .stderr(Stdio::piped());
     let mut child = process.spawn().unwrap();
     std::io::Write::write_all(
         &mut child.stdin.take().unwrap(),
@@ -35,7 +38,10 @@ fn the_runtime_is_gone() {
     let mut process = plugin.command("ADD", "c1", "eth0");
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    process.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::piped());
+    process
+        .stdin(Stdio::piped())
+        .stdout(writer)
+        .stderr(Stdio::piped());
     let mut child = process.spawn().unwrap();
     std::io::Write::write_all(
         &mut child.stdin.take().unwrap(),

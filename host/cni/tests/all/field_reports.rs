@@ -11,15 +11,28 @@ use crate::plugin::{Plugin, finish, start};
 fn del_releases_whatever_else_is_wrong() {
     let plugin = Plugin::new();
     let good = plugin.small();
-    let spoil: [(&str, fn(&mut Value)); 8] = [
-        ("another range", |c| c["ipam"]["subnet"] = json!("10.9.0.0/24")),
-        ("no range", |c| drop(c["ipam"].as_object_mut().unwrap().remove("subnet"))),
-        ("a bad route", |c| c["ipam"]["routes"] = json!([{ "dst": "x" }])),
-        ("a bad request", |c| c["runtimeConfig"] = json!({ "ips": [null, 5] })),
+    type Spoil = fn(&mut Value);
+    let spoil: [(&str, Spoil); 8] = [
+        ("another range", |c| {
+            c["ipam"]["subnet"] = json!("10.9.0.0/24")
+        }),
+        ("no range", |c| {
+            drop(c["ipam"].as_object_mut().unwrap().remove("subnet"))
+        }),
+        ("a bad route", |c| {
+            c["ipam"]["routes"] = json!([{ "dst": "x" }])
+        }),
+        ("a bad request", |c| {
+            c["runtimeConfig"] = json!({ "ips": [null, 5] })
+        }),
         ("an unknown version", |c| c["cniVersion"] = json!("9.9.9")),
         ("a version of no type", |c| c["cniVersion"] = json!(1.0)),
-        ("a missing resolv.conf", |c| c["ipam"]["resolvConf"] = json!("/none")),
-        ("bad settings", |c| c["ipam"]["lockWaitSeconds"] = json!("x")),
+        ("a missing resolv.conf", |c| {
+            c["ipam"]["resolvConf"] = json!("/none")
+        }),
+        ("bad settings", |c| {
+            c["ipam"]["lockWaitSeconds"] = json!("x")
+        }),
     ];
     for (what, spoil) in spoil {
         plugin.run("ADD", "c1", &good).ok();
@@ -29,15 +42,24 @@ fn del_releases_whatever_else_is_wrong() {
         run.ok();
         let quiet = matches!(what, "another range" | "a missing resolv.conf");
         assert_eq!(run.stderr.is_empty(), quiet, "{what}: {run:?}");
-        let left: Vec<_> = (2..7).filter(|n| plugin.has(&format!("10.1.0.{n}"))).collect();
+        let left: Vec<_> = (2..7)
+            .filter(|n| plugin.has(&format!("10.1.0.{n}")))
+            .collect();
         assert!(left.is_empty(), "{what}: {left:?} left");
     }
-    for (variable, value) in [("CNI_ARGS", "FOO=bar;;"), ("CNI_NETNS", ""), ("CNI_PATH", "")] {
+    for (variable, value) in [
+        ("CNI_ARGS", "FOO=bar;;"),
+        ("CNI_NETNS", ""),
+        ("CNI_PATH", ""),
+    ] {
         plugin.run("ADD", "c1", &good).ok();
         let mut process = plugin.command("DEL", "c1", "eth0");
         process.env(variable, value);
         finish(process, good.to_string().as_bytes()).ok();
-        assert!((2..7).all(|n| !plugin.has(&format!("10.1.0.{n}"))), "{variable}");
+        assert!(
+            (2..7).all(|n| !plugin.has(&format!("10.1.0.{n}"))),
+            "{variable}"
+        );
     }
 }
 
@@ -57,7 +79,10 @@ fn a_repeated_add_says_what_is_held_or_returns_it() {
     assert_eq!(again.code(), 999);
     again.says("10.1.0.2").says("c1").says("eth0");
     config["ipam"]["repeatedAdd"] = json!("return");
-    assert_eq!(plugin.run("ADD", "c1", &config).ok().addresses(), ["10.1.0.2/29"]);
+    assert_eq!(
+        plugin.run("ADD", "c1", &config).ok().addresses(),
+        ["10.1.0.2/29"]
+    );
     assert!(!plugin.has("10.1.0.3"));
 }
 
@@ -99,12 +124,14 @@ fn huge_pools_cost_no_more_than_small_ones() {
         let run = plugin.run("ADD", "c1", &plugin.config(json!({ "subnet": subnet })));
         assert_eq!(run.ok().addresses(), [wanted]);
     }
-    let upper = plugin.config(
-        json!({ "subnet": "fd00:2::/64", "rangeStart": "fd00:2::ffff:ffff:ffff:fffe" }),
-    );
+    let upper = plugin
+        .config(json!({ "subnet": "fd00:2::/64", "rangeStart": "fd00:2::ffff:ffff:ffff:fffe" }));
     for (id, wanted) in [("a", "fffe"), ("b", "ffff")] {
         let run = plugin.run("ADD", id, &upper);
-        assert_eq!(run.ok().addresses(), [format!("fd00:2::ffff:ffff:ffff:{wanted}/64")]);
+        assert_eq!(
+            run.ok().addresses(),
+            [format!("fd00:2::ffff:ffff:ffff:{wanted}/64")]
+        );
     }
     assert_eq!(plugin.run("ADD", "c", &upper).code(), 11);
     plugin.run("DEL", "a", &upper).ok();
@@ -115,13 +142,22 @@ fn huge_pools_cost_no_more_than_small_ones() {
 fn subnets_without_room_for_a_network() {
     let plugin = Plugin::new();
     let pair = plugin.config(json!({ "subnet": "10.1.0.0/31" }));
-    assert_eq!(plugin.run("ADD", "a", &pair).ok().addresses(), ["10.1.0.0/31"]);
+    assert_eq!(
+        plugin.run("ADD", "a", &pair).ok().addresses(),
+        ["10.1.0.0/31"]
+    );
     let second = plugin.run("ADD", "b", &pair);
     assert_eq!(second.ok().addresses(), ["10.1.0.1/31"]);
     assert_eq!(second.out["ips"][0].get("gateway"), None);
     let with_gateway = plugin.config(json!({ "subnet": "10.2.0.0/31", "gateway": "10.2.0.0" }));
-    assert_eq!(plugin.run("ADD", "c", &with_gateway).ok().addresses(), ["10.2.0.1/31"]);
-    for (subnet, wanted) in [("10.1.0.7/32", "10.1.0.7/32"), ("fd00:1::7/128", "fd00:1::7/128")] {
+    assert_eq!(
+        plugin.run("ADD", "c", &with_gateway).ok().addresses(),
+        ["10.2.0.1/31"]
+    );
+    for (subnet, wanted) in [
+        ("10.1.0.7/32", "10.1.0.7/32"),
+        ("fd00:1::7/128", "fd00:1::7/128"),
+    ] {
         let run = plugin.run("ADD", "d", &plugin.config(json!({ "subnet": subnet })));
         assert_eq!(run.ok().addresses(), [wanted]);
         assert_eq!(run.out["ips"][0].get("gateway"), None);
@@ -155,7 +191,11 @@ fn a_gateway_out_of_reach_is_refused() {
         run.says(gateway).says("10.1.0.0/24");
         config["ipam"]["gatewayOnLink"] = json!(true);
         let run = plugin.run("ADD", "c1", &config);
-        assert_eq!(run.status, Some(i32::from(gateway.contains(':'))), "{run:?}");
+        assert_eq!(
+            run.status,
+            Some(i32::from(gateway.contains(':'))),
+            "{run:?}"
+        );
     }
 }
 
@@ -180,14 +220,27 @@ fn foreign_files_are_left_alone() {
     plugin.put(".nfs000", "");
     plugin.put("10.1.0.4", "binary\0");
     fs::create_dir(plugin.file("10.1.0.3")).unwrap();
-    assert_eq!(plugin.run("ADD", "c1", &config).ok().addresses(), ["10.1.0.2/29"]);
-    assert_eq!(plugin.run("ADD", "c2", &config).ok().addresses(), ["10.1.0.5/29"]);
+    assert_eq!(
+        plugin.run("ADD", "c1", &config).ok().addresses(),
+        ["10.1.0.2/29"]
+    );
+    assert_eq!(
+        plugin.run("ADD", "c2", &config).ok().addresses(),
+        ["10.1.0.5/29"]
+    );
     config["cniVersion"] = json!("1.1.0");
     config["cni.dev/valid-attachments"] = json!([]);
     let run = plugin.run("GC", "", &config);
     run.ok();
     assert!(run.stderr.contains("10.1.0.5 of container c2"), "{run:?}");
-    for name in ["10.1.0.2.bak", ".nfs000", "10.1.0.3", "10.1.0.4", "last_reserved_ip.0", "lock"] {
+    for name in [
+        "10.1.0.2.bak",
+        ".nfs000",
+        "10.1.0.3",
+        "10.1.0.4",
+        "last_reserved_ip.0",
+        "lock",
+    ] {
         assert!(plugin.has(name), "{name} is gone");
     }
     assert!(!plugin.has("10.1.0.2") && !plugin.has("10.1.0.5"));
@@ -206,7 +259,9 @@ fn gc_by_either_key_and_by_container() {
         config["cniVersion"] = json!("1.1.0");
         config[key] = json!([{ "containerID": "keep", "ifname": "eth0" }]);
         plugin.run("GC", "", &config).ok();
-        let left: Vec<_> = (2..7).filter(|n| plugin.has(&format!("10.1.0.{n}"))).collect();
+        let left: Vec<_> = (2..7)
+            .filter(|n| plugin.has(&format!("10.1.0.{n}")))
+            .collect();
         assert_eq!(left, [2, 4], "{key}");
         assert!(plugin.has("last_reserved_ip.0"));
     }
@@ -231,12 +286,18 @@ fn markers_are_hints() {
     for marker in ["garbage", "", "10.9.9.9", "10.1.0.3\n", "\0\0"] {
         let plugin = Plugin::new();
         plugin.put("last_reserved_ip.0", marker);
-        assert_eq!(plugin.run("ADD", "c1", &plugin.small()).ok().addresses(), ["10.1.0.2/29"]);
+        assert_eq!(
+            plugin.run("ADD", "c1", &plugin.small()).ok().addresses(),
+            ["10.1.0.2/29"]
+        );
     }
     let plugin = Plugin::new();
     let tiny = plugin.config(json!({ "subnet": "10.1.0.0/30" }));
     for _ in 0..3 {
-        assert_eq!(plugin.run("ADD", "c1", &tiny).ok().addresses(), ["10.1.0.2/30"]);
+        assert_eq!(
+            plugin.run("ADD", "c1", &tiny).ok().addresses(),
+            ["10.1.0.2/30"]
+        );
         plugin.run("DEL", "c1", &tiny).ok();
     }
 }
@@ -250,7 +311,10 @@ fn ranges_of_a_moment_do_not_disturb_the_round_robin() {
     assert_eq!(run.ok().addresses(), ["10.7.0.2/29", "10.1.0.2/29"]);
     plugin.run("DEL", "c1", &plugin.small()).ok();
     assert!(!plugin.has("10.7.0.2") && !plugin.has("10.1.0.2"));
-    assert_eq!(plugin.run("ADD", "c2", &plugin.small()).ok().addresses(), ["10.1.0.3/29"]);
+    assert_eq!(
+        plugin.run("ADD", "c2", &plugin.small()).ok().addresses(),
+        ["10.1.0.3/29"]
+    );
 }
 
 #[test]
@@ -299,7 +363,9 @@ fn the_namespace_of_the_plugin_itself_is_refused_before_anything_is_reserved() {
 #[test]
 fn errors_carry_the_version_that_was_asked_for() {
     let plugin = Plugin::new();
-    for version in ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] {
+    for version in [
+        "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0",
+    ] {
         let mut config = plugin.config(json!({}));
         config["cniVersion"] = json!(version);
         let run = plugin.run("ADD", "c1", &config);
@@ -323,9 +389,26 @@ fn a_configuration_can_be_explained_before_it_is_used() {
     let output = explain(&config);
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("takes 2 addresses, one from each range set"), "{text}");
+    assert!(
+        text.contains("takes 2 addresses, one from each range set"),
+        "{text}"
+    );
     let output = explain(&json!({ "name": "n" }));
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("'ipam'"));
     assert!(plugin.snapshot().is_empty());
+}
+
+#[test]
+fn gc_of_a_good_configuration_complains_of_nothing() {
+    let plugin = Plugin::new();
+    let mut config = plugin.config(json!({
+        "ranges": [[{ "subnet": "10.1.0.0/30" }], [{ "subnet": "10.2.0.0/30" }]]
+    }));
+    config["cniVersion"] = json!("1.1.0");
+    config["cni.dev/valid-attachments"] = json!([]);
+    plugin.run("ADD", "c1", &config).ok();
+    let run = plugin.run("GC", "", &config);
+    assert_eq!(run.ok().stderr.lines().count(), 2, "{run:?}");
+    assert!(!run.stderr.contains("ignored"), "{run:?}");
 }

@@ -26,13 +26,21 @@ impl Run {
     #[track_caller]
     pub(crate) fn code(&self) -> u64 {
         assert_eq!(self.status, Some(1), "{self:?}");
-        assert!(self.out["msg"].as_str().is_some_and(|msg| !msg.is_empty()), "{self:?}");
-        self.out["code"].as_u64().unwrap_or_else(|| panic!("no code in {self:?}"))
+        assert!(
+            self.out["msg"].as_str().is_some_and(|msg| !msg.is_empty()),
+            "{self:?}"
+        );
+        self.out["code"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no code in {self:?}"))
     }
 
     #[track_caller]
     pub(crate) fn says(&self, what: &str) -> &Self {
-        assert!(self.out["msg"].as_str().unwrap().contains(what), "{self:?} does not say {what:?}");
+        assert!(
+            self.out["msg"].as_str().unwrap().contains(what),
+            "{self:?} does not say {what:?}"
+        );
         self
     }
 
@@ -44,13 +52,17 @@ impl Run {
 
     pub(crate) fn addresses(&self) -> Vec<String> {
         let ips = self.out["ips"].as_array().cloned().unwrap_or_default();
-        ips.iter().map(|ip| ip["address"].as_str().unwrap().to_owned()).collect()
+        ips.iter()
+            .map(|ip| ip["address"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
 impl Plugin {
     pub(crate) fn new() -> Self {
-        Self { place: tempfile::tempdir().unwrap() }
+        Self {
+            place: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn place(&self) -> &Path {
@@ -109,7 +121,10 @@ impl Plugin {
     }
 
     pub(crate) fn run_on(&self, command: &str, id: &str, interface: &str, config: &Value) -> Run {
-        finish(self.command(command, id, interface), config.to_string().as_bytes())
+        finish(
+            self.command(command, id, interface),
+            config.to_string().as_bytes(),
+        )
     }
 
     /// Everything in the place, path to content.
@@ -134,7 +149,10 @@ fn collect(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
 
 /// Starts a process with this on its standard input.
 pub(crate) fn start(mut process: Command, input: &[u8]) -> Child {
-    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    process
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = process.spawn().unwrap();
     // A plugin that has heard enough closes its end.
     let _ = child.stdin.take().unwrap().write_all(input);
@@ -148,7 +166,11 @@ pub(crate) fn finish(process: Command, input: &[u8]) -> Run {
 pub(crate) fn wait(child: Child) -> Run {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let out = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() };
+    let out = if text.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(&text).unwrap()
+    };
     Run {
         status: output.status.code(),
         out,

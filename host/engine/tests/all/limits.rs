@@ -44,7 +44,9 @@ fn engine(limits: Limits) -> Engine {
 fn the_largest_input_is_within_the_limits() {
     let engine = engine(Limits::default());
     let store = MemoryStore::default();
-    let answer = engine.invoke(&add(8 << 20), Network(store.clone())).unwrap();
+    let answer = engine
+        .invoke(&add(8 << 20), Network(store.clone()))
+        .unwrap();
     assert!(answer.unwrap().contains("10.1.0.2/24"));
     assert_eq!(store.len(), 1);
 }
@@ -52,9 +54,14 @@ fn the_largest_input_is_within_the_limits() {
 #[test]
 fn fuel_runs_out() {
     for fuel in [1, 1_000, 20_000] {
-        let engine = engine(Limits { fuel, ..Limits::default() });
+        let engine = engine(Limits {
+            fuel,
+            ..Limits::default()
+        });
         let store = MemoryStore::default();
-        let error = engine.invoke(&add(1 << 20), Network(store.clone())).unwrap_err();
+        let error = engine
+            .invoke(&add(1 << 20), Network(store.clone()))
+            .unwrap_err();
         assert!(matches!(error, EngineError::Overran(_)), "{fuel}: {error}");
         assert!(error.to_string().contains(&fuel.to_string()));
         assert!(store.is_empty());
@@ -63,13 +70,22 @@ fn fuel_runs_out() {
 
 #[test]
 fn memory_runs_out() {
-    let engine = engine(Limits { memory: 2 << 20, ..Limits::default() });
+    let engine = engine(Limits {
+        memory: 2 << 20,
+        ..Limits::default()
+    });
     let store = MemoryStore::default();
-    let error = engine.invoke(&add(4 << 20), Network(store.clone())).unwrap_err();
-    assert!(matches!(error, EngineError::Trapped(_)), "{error}");
+    let error = engine
+        .invoke(&add(4 << 20), Network(store.clone()))
+        .unwrap_err();
+    assert!(matches!(error, EngineError::Overran(_)), "{error}");
+    assert!(error.to_string().contains("memory"), "{error}");
     assert!(store.is_empty());
     // The engine is as good as new: the next invocation has a store of its own.
-    engine.invoke(&add(0), Network(store.clone())).unwrap().unwrap();
+    engine
+        .invoke(&add(0), Network(store.clone()))
+        .unwrap()
+        .unwrap();
     assert_eq!(store.len(), 1);
 }
 
