@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use crate::commands;
 use crate::config;
+use crate::environment::Environment;
 use crate::error::{CniError, Fault};
 use crate::json::{Field, Object, to_text};
 use crate::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
 use crate::result::version_info;
-use crate::store::{Access, Location, Store, StoreError};
+use crate::store::Location;
 use crate::version::Version;
 
 /// The protocol's parameters: spec 1.1, "Execution protocol". Variables that
@@ -34,26 +35,6 @@ pub struct Invocation {
     pub path: String,
     /// Standard input.
     pub config: Vec<u8>,
-}
-
-/// What an invocation needs from outside besides its parameters.
-pub trait Environment {
-    /// A network's reservations, under their lock.
-    type Store: Store;
-
-    /// Opens the reservations of a network. `None` where there are none, and
-    /// `access` does not create any.
-    fn open(
-        &mut self,
-        location: &Location,
-        access: Access,
-    ) -> Result<Option<Self::Store>, StoreError>;
-
-    /// The text of the file that `ipam.resolvConf` names.
-    fn resolv_conf(&mut self, path: &str) -> Result<String, StoreError>;
-
-    /// Tells people something; it changes nothing.
-    fn warn(&mut self, message: &str);
 }
 
 /// Runs an invocation. `Ok` holds what goes to standard output, perhaps

@@ -4,7 +4,7 @@
 //! configuration means, which address an attachment gets, when a reservation
 //! may be released, and how the answer reads in each version of the CNI
 //! specification. The crate has no I/O and no clock. What it needs from
-//! outside are two ports, [`store::Store`] and [`invoke::Environment`], so the
+//! outside are two ports, [`store::Store`] and [`environment::Environment`], so the
 //! same code runs in a native process, in a WebAssembly component and in a
 //! browser, and gives the same bytes.
 //!
@@ -20,6 +20,7 @@ pub mod allocate;
 pub mod args;
 pub mod config;
 pub mod dns;
+pub mod environment;
 pub mod error;
 pub mod explain;
 pub mod invoke;

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use wipam_core::invoke::Environment;
+use wipam_core::environment::Environment;
 use wipam_core::names::{Attachment, ContainerId};
 use wipam_core::range::Span;
 use wipam_core::store::{Access, Holder, Location, Owner, Reservation, Store, StoreError};

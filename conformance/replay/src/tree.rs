@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use std::rc::Rc;
 
 use serde_json::Value;
-use wipam_core::invoke::Environment;
+use wipam_core::environment::Environment;
 use wipam_core::store::{Access, Location, StoreError, StoreErrorKind};
 use wipam_store::{MemoryDirectory, MemoryFile, MemoryStore};
 

@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 
 use super::Frame;
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::error::Fault;
-use crate::invoke::Environment;
 use crate::names::Attachment;
 use crate::store::{Access, Location, Store};
 use crate::version::Version;

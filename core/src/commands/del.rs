@@ -7,8 +7,8 @@ use core::net::IpAddr;
 
 use super::Frame;
 use crate::address::parse_request;
+use crate::environment::Environment;
 use crate::error::Fault;
-use crate::invoke::Environment;
 use crate::json::Object;
 use crate::names::Attachment;
 use crate::store::{Access, Location, Reservation, Store};

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Frame;
+use crate::environment::Environment;
 use crate::error::Fault;
-use crate::invoke::Environment;
 use crate::json::{JsonError, Object};
 use crate::store::{Access, Location, Owner, Reservation, Store};
 

@@ -6,8 +6,8 @@ use alloc::string::{String, ToString};
 use super::Frame;
 use crate::allocate::usable;
 use crate::config::{Config, ConfigError};
+use crate::environment::Environment;
 use crate::error::Fault;
-use crate::invoke::Environment;
 use crate::store::{Access, Location, Store, StoreError};
 use crate::version::Version;
 

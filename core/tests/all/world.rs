@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use wipam_core::invoke::{Environment, Invocation, invoke};
+use wipam_core::environment::Environment;
+use wipam_core::invoke::{Invocation, invoke};
 use wipam_core::memory::MemoryStore;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::range::Span;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use wipam_core::invoke::Environment;
+use wipam_core::environment::Environment;
 use wipam_core::store::{Access, Location, StoreError, StoreErrorKind};
 use wipam_store::{DiskStore, Settings};
 

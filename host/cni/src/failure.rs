@@ -7,15 +7,16 @@ use wipam_core::error::{CniError, code};
 use wipam_core::version::Version;
 use wipam_engine::EngineError;
 
-use crate::input::MOST_INPUT;
-
 /// Why there is no answer from the component.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Standard input could not be read.
     Input(io::Error),
     /// There is more of it than anybody needs.
-    TooMuchInput,
+    TooMuchInput {
+        /// Bytes that would have been read.
+        most: u64,
+    },
     /// The component failed.
     Engine(EngineError),
 }
@@ -24,10 +25,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(error) => write!(f, "reading standard input: {error}"),
-            Self::TooMuchInput => write!(
+            Self::TooMuchInput { most } => write!(
                 f,
-                "standard input: wanted a network configuration of at most {MOST_INPUT} bytes, \
-                 found more"
+                "standard input: wanted a network configuration of at most {most} bytes, found more"
             ),
             Self::Engine(error) => error.fmt(f),
         }
@@ -39,7 +39,7 @@ impl Failure {
     pub(crate) fn to_cni(&self) -> CniError {
         let code = match self {
             Self::Input(_) => code::IO,
-            Self::TooMuchInput => code::DECODE,
+            Self::TooMuchInput { .. } => code::DECODE,
             Self::Engine(EngineError::Trapped(_)) => code::COMPONENT_TRAPPED,
             Self::Engine(EngineError::Overran(_)) => code::COMPONENT_OVERRAN,
             Self::Engine(EngineError::Load(_) | EngineError::Instantiate(_)) => {

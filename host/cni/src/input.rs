@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// Most that is read from standard input. Configurations are some hundred
 /// bytes; with a prevResult of many interfaces some ten thousand.
-pub(crate) const MOST_INPUT: u64 = 8 << 20;
+const MOST_INPUT: u64 = 8 << 20;
 
 /// A variable's value. One that is not set is empty, and bytes that are no
 /// UTF-8 become U+FFFD, which no name may contain.
@@ -48,7 +48,7 @@ pub(crate) fn standard_input() -> Result<Vec<u8>, Failure> {
     let mut bounded = io::stdin().lock().take(MOST_INPUT + 1);
     bounded.read_to_end(&mut config).map_err(Failure::Input)?;
     if config.len() as u64 > MOST_INPUT {
-        return Err(Failure::TooMuchInput);
+        return Err(Failure::TooMuchInput { most: MOST_INPUT });
     }
     Ok(config)
 }

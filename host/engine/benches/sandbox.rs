@@ -2,7 +2,8 @@
 //! component, each with a store in memory.
 
 use divan::Bencher;
-use wipam_core::invoke::{Environment, Invocation, invoke};
+use wipam_core::environment::Environment;
+use wipam_core::invoke::{Invocation, invoke};
 use wipam_core::memory::MemoryStore;
 use wipam_core::store::{Access, Location, StoreError};
 use wipam_engine::{Engine, Limits};

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use wasmtime::component::Resource;
 use wasmtime::{Error, Result};
-use wipam_core::invoke::Environment;
+use wipam_core::environment::Environment;
 use wipam_core::store::{Store, StoreError};
 
 use crate::bindings::wipam::ipam::{environment, storage, types};

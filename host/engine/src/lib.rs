@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use wipam_engine::{Engine, Limits};
-//! # use wipam_core::{invoke::*, memory::MemoryStore, store::*};
+//! # use wipam_core::{environment::*, invoke::*, memory::MemoryStore, store::*};
 //! # struct Network(MemoryStore);
 //! # impl Environment for Network {
 //! #     type Store = MemoryStore;
@@ -34,7 +34,8 @@ use std::sync::Arc;
 
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Store, Trap};
-use wipam_core::invoke::{Environment, Invocation};
+use wipam_core::environment::Environment;
+use wipam_core::invoke::Invocation;
 
 pub use limits::Limits;
 

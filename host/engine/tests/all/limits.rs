@@ -1,6 +1,7 @@
 //! Limits hold, and what is left behind is known.
 
-use wipam_core::invoke::{Environment, Invocation};
+use wipam_core::environment::Environment;
+use wipam_core::invoke::Invocation;
 use wipam_core::memory::MemoryStore;
 use wipam_core::store::{Access, Location, StoreError};
 use wipam_engine::{Engine, EngineError, Limits};
