@@ -1,8 +1,8 @@
-//! Format, lints, documentation.
+//! Format, lints, documentation, dependencies.
 
 use crate::Outcome;
 use crate::setup;
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo, program};
 
 pub(crate) fn run() -> Outcome {
     setup::wasm_target()?;
@@ -26,5 +26,26 @@ pub(crate) fn run() -> Outcome {
                 "--document-private-items",
             ])
             .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    )?;
+    dependencies()
+}
+
+/// Licences, sources and bans; advisories as well, where their database can be
+/// fetched.
+fn dependencies() -> Outcome {
+    let deny = setup::cargo_deny()?;
+    shell::run(program(&deny).args([
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]))?;
+    match shell::run(program(&deny).args(["fetch", "db"])) {
+        Ok(()) => shell::run(program(&deny).args(["check", "advisories"])),
+        Err(error) => {
+            println!("SKIP advisories: their database cannot be fetched from here ({error})");
+            Ok(())
+        }
+    }
 }

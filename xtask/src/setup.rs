@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Outcome;
-use crate::shell::{has, program, root, run};
+use crate::shell::{cargo, has, program, root, run};
 
 /// All of it.
 pub(crate) fn everything() -> Outcome {
@@ -66,6 +66,30 @@ pub(crate) fn test_tools() -> Outcome {
     run(program("apt-get")
         .args(["-qq", "install", "-y", "--no-install-recommends"])
         .args(missing))
+}
+
+/// cargo-deny, in a place of its own if it is not installed. Unoptimised: it
+/// runs for a second, and takes minutes to build as it is.
+pub(crate) fn cargo_deny() -> Outcome<PathBuf> {
+    if has("cargo-deny") {
+        return Ok("cargo-deny".into());
+    }
+    let folder = root().join("target/tools");
+    let program = folder.join("bin/cargo-deny");
+    if !program.is_file() {
+        println!("installing cargo-deny into target/tools (some minutes)");
+        run(cargo()
+            .args([
+                "install",
+                "--quiet",
+                "--locked",
+                "--debug",
+                "cargo-deny@0.20.2",
+                "--root",
+            ])
+            .arg(&folder))?;
+    }
+    Ok(program)
 }
 
 /// jco, from its lock file.
