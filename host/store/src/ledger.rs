@@ -10,6 +10,7 @@ use wipam_core::range::{Span, from_number, to_number};
 use wipam_core::store::{Holder, Owner, Reservation, Store, StoreError};
 
 use crate::directory::{Directory, Extras, Found, Item};
+use crate::journal::Journal;
 use crate::record::{self, Content, Name};
 
 /// Looked at one by one before all addresses are asked for. Round robin finds
@@ -29,23 +30,18 @@ pub(crate) struct Ledger<D> {
     taken: Option<BTreeSet<IpAddr>>,
     /// The other names, once they had to be known.
     extras: Option<Extras>,
-    /// What was reserved here and not released again.
-    reserved: Vec<(IpAddr, Attachment)>,
+    journal: Journal,
 }
 
 impl<D: Directory> Ledger<D> {
-    pub(crate) fn new(directory: D) -> Self {
+    pub(crate) fn new(directory: D, journal: Journal) -> Self {
         Self {
             directory,
             records: None,
             taken: None,
             extras: None,
-            reserved: Vec::new(),
+            journal,
         }
-    }
-
-    pub(crate) fn reserved(&self) -> &[(IpAddr, Attachment)] {
-        &self.reserved
     }
 
     fn look(&mut self, address: IpAddr) -> Result<Found, StoreError> {
@@ -241,11 +237,7 @@ impl<D: Directory> Store for Ledger<D> {
             Found::Torn => self.directory.replace(name, &content)?,
             Found::Owned { .. } | Found::Foreign => return Ok(false),
         }
-        let interface = Some(owner.interface.clone());
-        let made = Owner {
-            container: owner.container.clone(),
-            interface,
-        };
+        let made = owner.into();
         self.note(
             address,
             &before,
@@ -254,7 +246,7 @@ impl<D: Directory> Store for Ledger<D> {
                 newer: true,
             },
         );
-        self.reserved.push((address, owner.clone()));
+        self.journal.reserved(address, owner);
         Ok(true)
     }
 
@@ -265,7 +257,7 @@ impl<D: Directory> Store for Ledger<D> {
             _ => return Ok(false),
         }
         let removed = self.remove(address, &before)?;
-        self.reserved.retain(|(reserved, _)| *reserved != address);
+        self.journal.released(address);
         self.sweep(owner)?;
         Ok(removed)
     }

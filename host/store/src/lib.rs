@@ -16,10 +16,12 @@ mod delegate;
 mod directory;
 mod disk;
 mod error;
+mod journal;
 mod ledger;
 mod lock;
 mod memory;
 mod record;
 
 pub use disk::{DEFAULT_DATA_DIR, DiskStore, Settings};
+pub use journal::Journal;
 pub use memory::{MemoryDirectory, MemoryFile, MemoryStore};

@@ -10,6 +10,7 @@ use wipam_core::store::StoreError;
 use crate::delegate::store_by_ledger;
 use crate::directory::{Directory, Item};
 use crate::error;
+use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::record::Name;
 
@@ -50,7 +51,7 @@ impl MemoryStore {
     /// A store on a directory that others may look at and use later.
     pub fn new(directory: Rc<RefCell<MemoryDirectory>>) -> Self {
         Self {
-            ledger: Ledger::new(Shared(directory)),
+            ledger: Ledger::new(Shared(directory), Journal::default()),
         }
     }
 }

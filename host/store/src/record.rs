@@ -67,7 +67,10 @@ fn canonical(text: &str) -> Option<IpAddr> {
     match address {
         // The parser takes neither leading zeros nor short forms.
         IpAddr::V4(_) => Some(address),
-        IpAddr::V6(v6) => (v6.to_string() == text).then_some(address),
+        // A mapped address is an IPv4 address, and has that one's name.
+        IpAddr::V6(v6) => {
+            (v6.to_ipv4_mapped().is_none() && v6.to_string() == text).then_some(address)
+        }
     }
 }
 

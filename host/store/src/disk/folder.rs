@@ -49,7 +49,7 @@ enum IndexState {
         listed: Option<Vec<Listed>>,
     },
     /// It agrees with the directory.
-    With(Index),
+    With(Box<Index>),
 }
 
 impl Folder {
@@ -79,7 +79,7 @@ impl Folder {
             return Ok(IndexState::Without { listed: None });
         }
         let old = match Index::open(data, self.reader.name(), network) {
-            index::State::Current(index) => return Ok(IndexState::With(index)),
+            index::State::Current(index) => return Ok(IndexState::With(Box::new(index))),
             index::State::Stale(old) => old,
             index::State::Missing => {
                 let listed = listing::list(network, self.reader.path())?;
@@ -96,7 +96,7 @@ impl Folder {
             }
         };
         Ok(match index::sync(&self.reader, old)? {
-            Some(index) => IndexState::With(index),
+            Some(index) => IndexState::With(Box::new(index)),
             None => IndexState::Without { listed: None },
         })
     }
@@ -185,6 +185,13 @@ impl Directory for Folder {
     }
 
     fn replace(&mut self, name: Name, content: &str) -> Result<(), StoreError> {
+        if let Name::Marker(_) = name {
+            let (network, bytes) = (&self.reader.network, content.as_bytes());
+            // What goes wrong here goes wrong below, where it is told.
+            if let Ok(true) = publish::overwrite(network, &name.to_string(), bytes, self.sync) {
+                return Ok(());
+            }
+        }
         if self.publish(name, content, true)? {
             return Ok(());
         }

@@ -9,13 +9,12 @@ mod place;
 mod publish;
 mod read;
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
 
-use wipam_core::names::Attachment;
 use wipam_core::store::{Access, Location, StoreError};
 
 use crate::delegate::store_by_ledger;
+use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::lock::{self, Lock, Outcome};
 use folder::{Folder, IndexUse};
@@ -25,11 +24,23 @@ use read::{Reader, Session};
 /// Where the Go plugin keeps its files unless told otherwise.
 pub const DEFAULT_DATA_DIR: &str = "/var/lib/cni/networks";
 
-/// How to work there, beyond what the configuration says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a store has to know about the invocation it serves.
+#[derive(Clone, Debug)]
 pub struct Settings {
-    /// When this invocation began.
+    /// When the invocation began.
     pub started: SystemTime,
+    /// Told what is reserved and released.
+    pub journal: Journal,
+}
+
+impl Settings {
+    /// For an invocation that began at this moment.
+    pub fn new(started: SystemTime) -> Self {
+        Self {
+            started,
+            journal: Journal::default(),
+        }
+    }
 }
 
 /// One network's reservations on disk, locked until this is dropped.
@@ -74,18 +85,15 @@ impl DiskStore {
                 _ => IndexUse::Always,
             };
             let reader = Reader::new(opened, place, session);
-            let ledger = Ledger::new(Folder::new(reader, index, location.sync));
+            let ledger = Ledger::new(
+                Folder::new(reader, index, location.sync),
+                settings.journal.clone(),
+            );
             return Ok(Some(Self {
                 ledger,
                 _lock: lock,
             }));
         }
-    }
-
-    /// What this session reserved and did not release again: to be undone if
-    /// the answer cannot be delivered.
-    pub fn reserved(&self) -> &[(IpAddr, Attachment)] {
-        self.ledger.reserved()
     }
 }
 
@@ -122,9 +130,9 @@ fn take_lock(
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use std::fs;
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
-    use wipam_core::names::{ContainerId, InterfaceName, NetworkName};
+    use wipam_core::names::{Attachment, ContainerId, InterfaceName, NetworkName};
     use wipam_core::range::Span;
     use wipam_core::store::Store;
 
@@ -155,9 +163,7 @@ mod tests {
             lock_wait_ms: 10_000,
             sync: false,
         };
-        let settings = Settings {
-            started: SystemTime::now(),
-        };
+        let settings = Settings::new(SystemTime::now());
         let open = |access| {
             DiskStore::open(&location, access, &settings)
                 .unwrap()
@@ -186,9 +192,15 @@ mod tests {
         assert_eq!(listings(calls), 3);
         assert_eq!(listings(calls), 0);
         fs::write(network.join(nth(1500).to_string()), "go").unwrap();
-        // The directory and the pins.
-        assert_eq!(listings(calls), 2);
+        assert_eq!(listings(calls), 1);
         assert_eq!(listings(calls), 0);
+        // Pins are listed once more where a hand was at them.
+        fs::remove_file(folder.path().join(".wipam/net/pins/10.0.0.7")).unwrap();
+        for expected in [2, 1, 1] {
+            fs::remove_file(network.join(nth(1500).to_string())).unwrap();
+            fs::write(network.join(nth(1500).to_string()), "other").unwrap();
+            assert_eq!(listings(calls), expected);
+        }
         // Where every address is taken, the index knows them all.
         let full = || {
             let full = Span::new(nth(0), nth(999)).unwrap();

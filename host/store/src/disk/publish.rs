@@ -6,8 +6,11 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fsync, linkat, openat, renameat, unlinkat};
-use rustix::io::Errno;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fdatasync, fstat, fsync, linkat, openat, renameat,
+    unlinkat,
+};
+use rustix::io::{Errno, pwrite};
 
 use super::index;
 
@@ -73,6 +76,33 @@ pub(super) fn publish(
         sync_directory(network)?;
     }
     Ok(made)
+}
+
+/// Writes over a file where it is, if that can be done with one write: its
+/// content is then the old or the new one, whenever the writer is killed.
+/// `false` where it cannot. It saves a new file for the sake of twelve bytes;
+/// making one can take longer than all the rest of an ADD.
+pub(super) fn overwrite(
+    network: &Dir,
+    name: &str,
+    content: &[u8],
+    sync: bool,
+) -> Result<bool, Errno> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(network, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    let fits = u64::try_from(stat.st_size).is_ok_and(|size| size <= content.len() as u64);
+    let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !plain || !fits || stat.st_nlink != 1 {
+        return Ok(false);
+    }
+    if pwrite(&file, content, 0)? != content.len() {
+        return Ok(false);
+    }
+    if sync {
+        fdatasync(&file)?;
+    }
+    Ok(true)
 }
 
 /// Puts a directory's names on the disk.
@@ -252,6 +282,22 @@ mod tests {
             let beside = folder.path().join(".wipam/net");
             assert!(!beside.exists() || files(&beside).is_empty());
         }
+    }
+
+    #[test]
+    fn only_what_fits_and_is_a_plain_file_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let network = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let over = |name: &str, content: &str| overwrite(&network, name, content.as_bytes(), true);
+        assert_eq!(over("m", "10.1.2.3"), Err(Errno::NOENT));
+        network.write("m", "10.1.2.3").unwrap();
+        assert_eq!(over("m", "10.1.2.10"), Ok(true));
+        assert_eq!(over("m", "10.1.2.4"), Ok(false), "a tail would be left");
+        assert_eq!(network.read("m").unwrap(), b"10.1.2.10");
+        network.hard_link("m", &network, "other").unwrap();
+        assert_eq!(over("m", "10.1.2.11"), Ok(false), "the other would change");
+        network.symlink("m", "link").unwrap();
+        assert_eq!(over("link", "10.1.2.11"), Err(Errno::LOOP));
     }
 
     #[test]

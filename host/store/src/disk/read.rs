@@ -41,7 +41,11 @@ impl Session {
             (Name::Record(address), Some(seen)) => !seen.contains(&address),
             _ => false,
         };
-        unseen || modified(stat).is_some_and(|modified| modified > self.started)
+        // A time yet to come says nothing: the clock was set back, or a hand set
+        // it, and no GC would ever free the record.
+        let now = SystemTime::now();
+        let newer = |modified| modified > self.started && modified <= now;
+        unseen || modified(stat).is_some_and(newer)
     }
 }
 

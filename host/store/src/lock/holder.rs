@@ -1,13 +1,20 @@
 //! Who holds a lock, as far as the kernel tells.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 
 use rustix::fs::{Stat, major, minor};
 
+/// How often the list is read. Where it is longer than a page it comes in
+/// pieces, and while others take and release locks rows are lost in between.
+const TRIES: usize = 5;
+
 /// "process 123 (name)", if the holder of the file's lock can be found.
 pub(super) fn find(file: &Stat) -> Option<String> {
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let process = holder(&locks, file.st_dev, file.st_ino)?;
+    let process = (0..TRIES).find_map(|_| {
+        let locks = read().ok()?;
+        holder(&String::from_utf8_lossy(&locks), file.st_dev, file.st_ino)
+    })?;
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     // A process chooses its name itself; it is not to forge log lines.
     let name: String = name
@@ -20,6 +27,22 @@ pub(super) fn find(file: &Stat) -> Option<String> {
     } else {
         format!("process {process} ({name})")
     })
+}
+
+/// All rows. The kernel goes through its locks anew at each call, counting up
+/// to where the last one ended, and hands over no more than is asked for: short
+/// reads, as those of the standard library are at first, would miss the row
+/// behind one that has just gone.
+fn read() -> io::Result<Vec<u8>> {
+    let mut file = File::open("/proc/locks")?;
+    let mut piece = vec![0; 64 * 1024];
+    let mut rows = Vec::new();
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(rows),
+            count => rows.extend(piece.iter().take(count)),
+        }
+    }
 }
 
 /// The process in the row of the lock. Rows are like
@@ -38,8 +61,37 @@ fn holder(locks: &str, device: u64, inode: u64) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{FlockOperation, flock, fstat};
+
     use super::*;
+
+    #[test]
+    fn it_is_found_while_others_come_and_go() {
+        let held = tempfile::tempfile().unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        let stat = fstat(&held).unwrap();
+        let this = format!("process {} ", std::process::id());
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let other = tempfile::tempfile().unwrap();
+                    while !stop.load(Ordering::Relaxed) {
+                        flock(&other, FlockOperation::LockExclusive).unwrap();
+                        flock(&other, FlockOperation::Unlock).unwrap();
+                    }
+                });
+            }
+            let missed = (0..300).filter(|_| !find(&stat).is_some_and(|by| by.starts_with(&this)));
+            let missed = missed.count();
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(missed, 0);
+        });
+    }
 
     #[test]
     fn only_the_holder_of_this_file_counts() {

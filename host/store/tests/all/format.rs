@@ -3,8 +3,10 @@
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::SystemTime;
 
 use wipam_core::store::{Access, Holder, Location, Store};
+use wipam_store::{DiskStore, Settings};
 
 use crate::support::{
     Place, address, all, attachment, container, location, names, open_at, owner, span,
@@ -182,14 +184,23 @@ fn markers_are_hints_and_are_not_rewritten_for_nothing() {
 #[test]
 fn what_was_reserved_can_be_undone() {
     let place = Place::new();
-    let mut store = place.open(Access::Reserve);
+    place.put("10.1.2.4", "c1\r\neth0");
+    let settings = Settings::new(SystemTime::now());
+    let location = location(place.data.to_str().unwrap());
+    let mut store = DiskStore::open(&location, Access::Reserve, &settings)
+        .unwrap()
+        .unwrap();
     for last in [2, 3] {
         let free = address(&format!("10.1.2.{last}"));
         assert!(store.reserve(free, &attachment("c1", "eth0")).unwrap());
     }
     assert!(store.release(address("10.1.2.2"), &owner("c1")).unwrap());
-    let left = [(address("10.1.2.3"), attachment("c1", "eth0"))];
-    assert_eq!(store.reserved(), left);
+    drop(store);
+    let journal = settings.journal;
+    assert!(!journal.is_empty());
+    journal.undo(&mut place.open(Access::Release)).unwrap();
+    assert!(journal.is_empty());
+    assert_eq!(place.names(), ["10.1.2.4", "lock"]);
 }
 
 #[test]

@@ -184,8 +184,182 @@ fn a_removed_network_is_forgotten() {
     );
 }
 
+/// The pins there are.
+fn pins(place: &Place) -> Vec<std::path::PathBuf> {
+    let pins = fs::read_dir(place.index().join("pins"));
+    let pins = pins.into_iter().flatten().flatten();
+    pins.map(|pin| pin.path()).collect()
+}
+
+/// That every record has its pin, and nothing else has one.
+fn assert_pinned(place: &Place) {
+    let inodes = |folder: &std::path::Path| {
+        let names = crate::support::names(folder).into_iter();
+        let records = names.filter(|name| name.starts_with("10."));
+        records
+            .map(|name| (fs::metadata(folder.join(&name)).unwrap().ino(), name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(inodes(&place.index().join("pins")), inodes(&place.net));
+}
+
+/// Makes a record as the Go plugin does, in the place of another.
+fn replace(place: &Place, address: std::net::IpAddr, id: &str) {
+    fs::remove_file(place.file(&address.to_string())).unwrap();
+    place.record(address, id);
+}
+
+#[test]
+fn whatever_happens_to_pins_answers_stay_right() {
+    let pin = |place: &Place, number| place.index().join("pins").join(nth(number).to_string());
+    // What a hand does to the pins of 5 and 900.
+    let tamper = |place: &Place, way| match way {
+        0 => {}
+        1 => fs::remove_file(pin(place, 5)).unwrap(),
+        2 => {
+            fs::remove_file(pin(place, 5)).unwrap();
+            fs::hard_link(pin(place, 6), pin(place, 5)).unwrap();
+        }
+        3 => fs::hard_link(pin(place, 6), pin(place, 900)).unwrap(),
+        4 => fs::write(pin(place, 900), "").unwrap(),
+        _ => {
+            let pins = place.index().join("pins");
+            fs::rename(&pins, place.data.join("aside")).unwrap();
+            fs::create_dir(&pins).unwrap();
+            for number in 0..300 {
+                fs::hard_link(
+                    place.data.join("aside").join(nth(number).to_string()),
+                    pin(place, number),
+                )
+                .unwrap();
+            }
+            fs::remove_dir_all(place.data.join("aside")).unwrap();
+        }
+    };
+    for way in 0..6 {
+        // Before a call that only compares, and within one that changes.
+        for within in [false, true] {
+            let place = indexed(400);
+            if within {
+                let mut store = place.open(Access::Reserve);
+                assert!(store.reserve(nth(500), &attachment("a", "eth0")).unwrap());
+                tamper(&place, way);
+                assert!(store.reserve(nth(501), &attachment("b", "eth0")).unwrap());
+                assert!(store.release(nth(500), &owner("a")).unwrap());
+            } else {
+                tamper(&place, way);
+            }
+            for id in ["other", "another"] {
+                replace(&place, nth(5), id);
+                replace(&place, nth(350), &format!("{id}350"));
+                assert_eq!(place.held(id), [nth(5)], "{way}");
+                assert_eq!(place.held(&format!("{id}350")), [nth(350)], "{way}");
+                assert!(place.held("c5").is_empty() && place.held("c350").is_empty());
+                assert_pinned(&place);
+            }
+            assert!(place.held("other").is_empty());
+            place.record(nth(900), "late");
+            assert_eq!(place.held("late"), [nth(900)], "{way}");
+            assert_pinned(&place);
+        }
+    }
+    // What stays in the way of a pin.
+    let place = indexed(400);
+    fs::create_dir(pin(&place, 900)).unwrap();
+    for id in ["one", "two", "three"] {
+        place.record(nth(900), id);
+        assert_eq!(place.held(id), [nth(900)]);
+        fs::remove_file(place.file(&nth(900).to_string())).unwrap();
+        assert!(place.held(id).is_empty());
+    }
+}
+
+#[test]
+fn an_entry_that_was_left_behind_is_not_taken_for_a_new_record() {
+    // Edited in place, so that its entry is not found when it is released.
+    let place = indexed(400);
+    place.put(&nth(9).to_string(), "edited\r\neth0");
+    let mut store = place.open(Access::Release);
+    assert!(store.release(nth(9), &owner("edited")).unwrap());
+    drop(store);
+    // As likely as not with the inode of the old one, which no pin holds.
+    place.record(nth(9), "go");
+    assert_eq!(place.held("go"), [nth(9)]);
+
+    // Removed by somebody who does not mind the lock.
+    let place = indexed(400);
+    let mut store = place.open(Access::Reserve);
+    assert_eq!(store.held_by(&container("c9")).unwrap().len(), 1);
+    fs::remove_file(place.file(&nth(9).to_string())).unwrap();
+    assert!(store.reserve(nth(9), &attachment("x", "eth0")).unwrap());
+    assert!(store.release(nth(9), &owner("x")).unwrap());
+    drop(store);
+    place.record(nth(9), "go");
+    assert_eq!(place.held("go"), [nth(9)]);
+}
+
+#[test]
+fn what_is_no_file_has_no_pin() {
+    let place = indexed(400);
+    let (name, target) = (nth(900).to_string(), place.data.join("target"));
+    // One after another, as likely as not all with the same inode.
+    for turn in 0..3 {
+        fs::create_dir(place.file(&name)).unwrap();
+        assert_eq!(
+            place.open(Access::Reserve).holder(nth(900)).unwrap(),
+            Holder::Foreign
+        );
+        assert_eq!(place.add("x", span(&name, "10.0.4.0")), Some(nth(901)));
+        assert_eq!(place.del("x"), 1);
+        fs::remove_dir(place.file(&name)).unwrap();
+        place.record(nth(900), "file");
+        assert_eq!(place.held("file"), [nth(900)], "{turn}");
+        fs::remove_file(place.file(&name)).unwrap();
+        fs::write(&target, "linked\r\neth0").unwrap();
+        symlink("../target", place.file(&name)).unwrap();
+        assert_eq!(place.held("linked"), [nth(900)], "{turn}");
+        fs::remove_file(place.file(&name)).unwrap();
+        place.record(nth(900), "file");
+        assert!(place.held("linked").is_empty());
+        assert_eq!(place.held("file"), [nth(900)], "{turn}");
+        assert_pinned(&place);
+        fs::remove_file(place.file(&name)).unwrap();
+        assert!(place.held("file").is_empty());
+    }
+}
+
+#[test]
+fn a_call_that_was_killed_is_made_up_for() {
+    let file = |place: &Place| place.index().join("index");
+    // With nothing of the index written, and with all but the header.
+    for kept in [usize::MAX, 4096] {
+        let place = indexed(400);
+        let killed = |call: &dyn Fn()| {
+            let before = fs::read(file(&place)).unwrap();
+            call();
+            let before = &before[..before.len().min(kept)];
+            let index = fs::File::options().write(true).open(file(&place)).unwrap();
+            index.write_all_at(before, 0).unwrap();
+        };
+        killed(&|| assert_eq!(place.add("x", first(500)), Some(nth(401))));
+        assert_eq!(place.held("x"), [nth(401)]);
+        killed(&|| assert_eq!(place.del("x"), 1));
+        replace(&place, nth(7), "go");
+        assert!(place.held("x").is_empty());
+        assert_eq!(place.held("go"), [nth(7)]);
+        // The same address for others, each killed, and Go in between.
+        killed(&|| assert_eq!(place.add("y", first(500)), Some(nth(401))));
+        replace(&place, nth(401), "z");
+        killed(&|| assert_eq!(place.held("z"), [nth(401)]));
+        replace(&place, nth(401), "w");
+        assert_eq!(place.held("w"), [nth(401)]);
+        assert!(place.held("y").is_empty() && place.held("z").is_empty());
+        assert_pinned(&place);
+    }
+}
+
 /// Ways in which the index can be spoilt, so that the next call mends it.
-pub(crate) const DAMAGES: usize = 8;
+pub(crate) const DAMAGES: usize = 10;
 
 pub(crate) fn damage(place: &Place, way: usize, seed: u64) {
     let index = place.index().join("index");
@@ -208,9 +382,28 @@ pub(crate) fn damage(place: &Place, way: usize, seed: u64) {
         }
         6 => drop(fs::write(&index, "")),
         7 => {
-            if let Ok(pins) = fs::read_dir(place.index().join("pins")) {
-                for pin in pins.flatten().take((seed % 50) as usize) {
-                    fs::remove_file(pin.path()).unwrap();
+            for pin in pins(place).iter().take((seed % 50) as usize) {
+                fs::remove_file(pin).unwrap();
+            }
+        }
+        8 => {
+            // Pins that hold the records of others.
+            let pins = pins(place);
+            for (one, other) in pins
+                .iter()
+                .zip(pins.iter().skip(1))
+                .take((seed % 50) as usize)
+            {
+                fs::remove_file(one).unwrap();
+                fs::hard_link(other, one).unwrap();
+            }
+        }
+        9 => {
+            // Pins where there may be no record.
+            if let Some(pin) = pins(place).first() {
+                for number in seed % 700..seed % 700 + 20 {
+                    let extra = pin.with_file_name(nth(number as u32).to_string());
+                    drop(fs::hard_link(pin, extra));
                 }
             }
         }

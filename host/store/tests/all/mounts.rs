@@ -114,10 +114,12 @@ fn on_a_full_disk_nothing_is_left_behind_and_releasing_works() {
         assert!(store.release(held[0].address, &held[0].owner).unwrap());
         assert_eq!(names(), ["lock"]);
 
-        // Where there is something of the kind, it survives.
-        store.set_last_reserved(0, nth(1)).unwrap();
+        // Where there is a marker, it is written over if the new text covers the
+        // old one; if not, it survives.
+        store.set_last_reserved(0, nth(10)).unwrap();
+        store.set_last_reserved(0, nth(11)).unwrap();
         assert!(store.set_last_reserved(0, nth(2)).is_err());
-        assert_eq!(store.last_reserved(0).unwrap(), Some(nth(1)));
+        assert_eq!(store.last_reserved(0).unwrap(), Some(nth(11)));
         return;
     }
     let place = Place::new();

@@ -190,10 +190,10 @@ fn collecting_knows_what_came_while_it_waited() {
     let location = location(place.data.to_str().unwrap());
     // As if the clock had been set back meanwhile: only the listing tells.
     let started = SystemTime::now() + Duration::from_secs(3600);
-    let settings = Settings { started };
     let mut held = place.open(Access::Reserve);
     let found = std::thread::scope(|scope| {
         let collector = scope.spawn(|| {
+            let settings = Settings::new(started);
             let store = DiskStore::open(&location, Access::Collect, &settings);
             all(&mut store.unwrap().unwrap())
         });
@@ -214,9 +214,7 @@ fn collecting_knows_what_came_while_it_waited() {
         found.iter().all(|reservation| !reservation.newer),
         "{found:?}"
     );
-    let settings = Settings {
-        started: SystemTime::UNIX_EPOCH,
-    };
+    let settings = Settings::new(SystemTime::UNIX_EPOCH);
     let store = DiskStore::open(&location, Access::Collect, &settings);
     let found = all(&mut store.unwrap().unwrap());
     assert!(found.iter().all(|reservation| reservation.newer));

@@ -164,9 +164,7 @@ pub(crate) fn open_at(
     location: &Location,
     access: Access,
 ) -> Result<Option<DiskStore>, StoreError> {
-    let settings = Settings {
-        started: SystemTime::now(),
-    };
+    let settings = Settings::new(SystemTime::now());
     DiskStore::open(location, access, &settings)
 }
 

@@ -58,11 +58,13 @@ pub(super) struct Entry {
     pub(super) address: IpAddr,
     pub(super) inode: u64,
     pub(super) key: Key,
+    /// Whether it is a regular file: what can be pinned.
+    pub(super) is_file: bool,
 }
 
 impl Entry {
     /// Bytes of an encoded entry.
-    pub(super) const SIZE: usize = 16 + 8 + 8 + 2;
+    pub(super) const SIZE: usize = 16 + 8 + 8 + 3;
 
     pub(super) fn encode(&self, output: &mut Vec<u8>) {
         output.extend(octets(self.address));
@@ -74,6 +76,7 @@ impl Entry {
             Kind::Foreign => 2,
         });
         output.push(if self.address.is_ipv4() { 4 } else { 6 });
+        output.push(u8::from(self.is_file));
     }
 
     pub(super) fn decode(input: &mut Input<'_>) -> Option<Self> {
@@ -95,10 +98,11 @@ impl Entry {
             address,
             inode,
             key: Key { kind, hash },
+            is_file: input.u8()? != 0,
         })
     }
 }
 
-fn octets(address: IpAddr) -> [u8; 16] {
+pub(super) fn octets(address: IpAddr) -> [u8; 16] {
     wipam_core::range::to_number(address).to_be_bytes()
 }

@@ -9,10 +9,10 @@ use super::token::{Identity, Stamp};
 
 /// Name and version of the format. Another version is damage like any other:
 /// the index is made anew.
-const MAGIC: &[u8; 8] = b"wipamix1";
+const MAGIC: &[u8; 8] = b"wipamix2";
 
 /// Bytes of an encoded header.
-pub(super) const SIZE: usize = 128;
+pub(super) const SIZE: usize = 256;
 
 /// The marker indexes that are kept in bits; the highest bit stands for all
 /// others.
@@ -28,6 +28,10 @@ pub(super) struct Header {
     /// The directory's stamp after the last change that the index knows of;
     /// `None` where no stamp would prove anything.
     pub(super) stamp: Option<Stamp>,
+    /// The stamp of the directory of pins while it holds, under the name of
+    /// each record that is a file, the inode that its entry names, and no
+    /// other; `None` where that is not known.
+    pub(super) pins: Option<Stamp>,
     pub(super) markers: Markers,
     /// Whether there are temporaries.
     pub(super) temporaries: bool,
@@ -58,9 +62,11 @@ impl Header {
         bytes.extend(self.markers.0.to_le_bytes());
         bytes.push(u8::from(self.temporaries));
         self.identity.encode(&mut bytes);
-        bytes.push(u8::from(self.stamp.is_some()));
-        if let Some(stamp) = &self.stamp {
-            stamp.encode(&mut bytes);
+        for stamp in [self.stamp, self.pins] {
+            bytes.push(u8::from(stamp.is_some()));
+            if let Some(stamp) = stamp {
+                stamp.encode(&mut bytes);
+            }
         }
         bytes.resize(SIZE - 8, 0);
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
@@ -82,13 +88,18 @@ impl Header {
             markers: Markers(input.u64()?),
             temporaries: input.u8()? != 0,
             identity: Identity::decode(&mut input)?,
-            stamp: if input.u8()? == 0 {
-                None
-            } else {
-                Some(Stamp::decode(&mut input)?)
-            },
+            stamp: stamp(&mut input)?,
+            pins: stamp(&mut input)?,
         })
     }
+}
+
+/// A stamp, if there is one; `None`: damaged.
+fn stamp(input: &mut Input<'_>) -> Option<Option<Stamp>> {
+    if input.u8()? == 0 {
+        return Some(None);
+    }
+    Stamp::decode(input).map(Some)
 }
 
 #[cfg(test)]
@@ -107,13 +118,15 @@ mod tests {
         markers.insert(0);
         markers.insert(62);
         assert_eq!(markers.known(), Some(BTreeSet::from([0, 62])));
-        for stamp in [None, Some(Stamp::of(&directory).unwrap())] {
+        let stamp = Some(Stamp::of(&directory).unwrap());
+        for (stamp, pins) in [(None, None), (stamp, None), (None, stamp), (stamp, stamp)] {
             let header = Header {
                 pages: 5,
                 salt: u64::MAX,
                 records: 60_000,
                 identity: Identity::of(&directory).unwrap(),
                 stamp,
+                pins,
                 markers,
                 temporaries: true,
             };

@@ -8,12 +8,14 @@
 //! What cannot be proved by that is an edit of a record in place, which moves
 //! no stamp of the directory; a GC, which reads everything, finds it.
 //!
-//! The order of writing is: the directory, the pins and pages, the stamp, the
-//! header. A kill in between leaves a stamp that does not match.
+//! The order of writing is: the directory, the pages, the pins, the stamps of
+//! pins and directory, the header. A kill in between leaves stamps that do not
+//! match.
 
 mod bytes;
 mod entry;
 mod header;
+mod known;
 mod page;
 mod pages;
 mod pins;
@@ -27,7 +29,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions};
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{AtFlags, FileType, statat};
 use wipam_core::names::ContainerId;
 
 use crate::directory::{Extras, Found};
@@ -63,6 +65,8 @@ pub(super) struct Index {
     pins: Option<Pins>,
     pages: Pages,
     header: Header,
+    /// Every entry, where a comparison has just gone through them.
+    entries: Option<Vec<Entry>>,
     /// Whether a stamp may be set again after a change: not if links are
     /// about, whose targets change unseen, or somebody works without the lock.
     provable: bool,
@@ -112,6 +116,7 @@ impl Index {
             pins: None,
             pages,
             header,
+            entries: None,
             provable: true,
         };
         if index.agrees(network) {
@@ -134,7 +139,10 @@ impl Index {
 
     /// The addresses that are not free.
     pub(super) fn taken(&mut self) -> io::Result<BTreeSet<IpAddr>> {
-        let all = self.pages.all()?;
+        let all = match self.entries.take() {
+            Some(all) => all,
+            None => self.pages.all()?,
+        };
         let taken = all.iter().filter(|entry| entry.key.kind != Kind::Torn);
         Ok(taken.map(|entry| entry.address).collect())
     }
@@ -181,6 +189,8 @@ impl Index {
             Some(pins) => pins,
             None => Pins::open_or_create(&self.folder)?,
         };
+        self.entries = None;
+        let mut pinned = pins.begin(self.header.pins)?;
         if let Some(key) = Key::of(address, before) {
             // Not where it should be: a record that was edited in place.
             let known = self.pages.remove(address, key.hash)?;
@@ -193,15 +203,22 @@ impl Index {
                 address,
                 inode: stat.st_ino,
                 key,
+                is_file: FileType::from_raw_mode(stat.st_mode).is_file(),
             })?;
             self.header.records += 1;
         }
         // Pages first: a pin says that the entry of its record is right.
         self.pages.flush()?;
-        match after {
+        pinned &= match after {
             Found::Nothing => pins.unpin(address),
             _ => pins.pin(network, address),
-        }
+        };
+        // Otherwise entries of records that are gone may be left, without a pin.
+        self.header.pins = if pinned && self.provable {
+            pins.vouch()
+        } else {
+            None
+        };
         self.pins = Some(pins);
         if self.pages.is_crowded(self.header.records) {
             let all = self.pages.all()?;
@@ -237,6 +254,7 @@ impl Index {
         let (pages, mut header) = build(&self.folder, entries, identity)?;
         header.markers = self.header.markers;
         header.temporaries = self.header.temporaries;
+        header.pins = self.header.pins;
         self.pages = pages;
         self.header = header;
         Ok(())
@@ -268,6 +286,7 @@ fn build(folder: &Dir, entries: &[Entry], identity: Identity) -> io::Result<(Pag
             records: entries.len() as u64,
             identity,
             stamp: None,
+            pins: None,
             markers: Markers::default(),
             temporaries: false,
         };

@@ -41,23 +41,31 @@ impl Page {
 
     /// `None`: damaged.
     pub(super) fn decode(bytes: &[u8], seed: u64) -> Option<Self> {
-        let mut input = Input(bytes);
-        let sum = input.u64()?;
-        if bytes.len() != SIZE || sum != xxh3_64_with_seed(input.0, seed) {
-            return None;
-        }
-        let count = usize::try_from(input.u32()?)
-            .ok()
-            .filter(|count| *count <= CAPACITY)?;
-        let overflowed = input.u32()? != 0;
-        let entries = (0..count)
-            .map(|_| Entry::decode(&mut input))
-            .collect::<Option<_>>()?;
+        let mut entries = Vec::new();
+        let overflowed = decode(bytes, seed, &mut entries)?;
         Some(Self {
             entries,
             overflowed,
         })
     }
+}
+
+/// Adds the entries of an encoded page to others, and tells whether it
+/// overflowed; `None`: damaged.
+pub(super) fn decode(bytes: &[u8], seed: u64, entries: &mut Vec<Entry>) -> Option<bool> {
+    let mut input = Input(bytes);
+    let sum = input.u64()?;
+    if bytes.len() != SIZE || sum != xxh3_64_with_seed(input.0, seed) {
+        return None;
+    }
+    let count = usize::try_from(input.u32()?)
+        .ok()
+        .filter(|count| *count <= CAPACITY)?;
+    let overflowed = input.u32()? != 0;
+    for _ in 0..count {
+        entries.push(Entry::decode(&mut input)?);
+    }
+    Some(overflowed)
 }
 
 #[cfg(test)]
@@ -72,6 +80,7 @@ mod tests {
             address: address.parse().unwrap(),
             inode: u64::MAX,
             key: Key { kind, hash: 7 },
+            is_file: kind != Kind::Foreign,
         };
         let entries = vec![
             entry("255.255.255.255", Kind::Owned),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::FileExt;
 
 use super::entry::Entry;
-use super::page::{CAPACITY, Page, SIZE};
+use super::page::{self, CAPACITY, Page, SIZE};
 
 /// Entries a page has on average in a new index: room to grow, and rarely a
 /// full one.
@@ -16,6 +16,10 @@ const AVERAGE: usize = 48;
 
 /// Entries a page may have on average before all move to more pages.
 const CROWDED: u64 = 96;
+
+/// Pages that are read in one go where all are: as much as stays in the
+/// processor's cache.
+const AT_ONCE: u32 = 64;
 
 /// The pages.
 #[derive(Debug)]
@@ -168,44 +172,53 @@ impl Pages {
         Ok(number.is_some())
     }
 
-    /// Every entry, each where it can be found.
-    pub(super) fn all(&mut self) -> io::Result<Vec<Entry>> {
-        self.load()?;
-        let mut all = Vec::new();
-        for (number, page) in &self.cache {
-            for entry in &page.entries {
-                let mut at = self.home(entry.key.hash);
-                while at != *number {
-                    // A kill between two pages may have parted an entry from
-                    // the mark that leads to it.
-                    if !self.cache.get(&at).is_some_and(|page| page.overflowed) {
-                        return Err(damaged());
-                    }
-                    at = self.next(at);
-                }
-            }
-            all.extend(&page.entries);
-        }
-        Ok(all)
-    }
-
-    fn load(&mut self) -> io::Result<()> {
-        let size = usize::try_from(self.count)
-            .map_err(|_| damaged())?
-            .saturating_mul(SIZE);
+    /// Every entry, each where it can be found. What is read for it is not
+    /// kept: as pages, it would cost more than all the rest of a comparison.
+    pub(super) fn all(&self) -> io::Result<Vec<Entry>> {
         // The header may lie about the number of pages.
         if self.file.metadata()?.len() < offset(self.count) {
             return Err(damaged());
         }
-        let mut bytes = vec![0; size];
-        self.file.read_exact_at(&mut bytes, offset(0))?;
-        for (number, bytes) in (0..self.count).zip(bytes.chunks_exact(SIZE)) {
-            if !self.cache.contains_key(&number) {
-                let page = Page::decode(bytes, self.seed(number)).ok_or_else(damaged)?;
-                self.cache.insert(number, page);
+        let mut all = Vec::with_capacity(self.count as usize * AVERAGE);
+        let mut overflowed = Vec::with_capacity(self.count as usize);
+        let mut strays = Vec::new();
+        let mut bytes = Vec::new();
+        for start in (0..self.count).step_by(AT_ONCE as usize) {
+            let end = start.saturating_add(AT_ONCE).min(self.count);
+            bytes.resize((end - start) as usize * SIZE, 0);
+            self.file.read_exact_at(&mut bytes, offset(start))?;
+            for (number, bytes) in (start..end).zip(bytes.chunks_exact(SIZE)) {
+                let first = all.len();
+                overflowed.push(match self.cache.get(&number) {
+                    Some(page) => {
+                        all.extend(&page.entries);
+                        page.overflowed
+                    }
+                    None => page::decode(bytes, self.seed(number), &mut all).ok_or_else(damaged)?,
+                });
+                let homes = all
+                    .iter()
+                    .skip(first)
+                    .map(|entry| self.home(entry.key.hash));
+                strays.extend(
+                    homes
+                        .map(|home| (home, number))
+                        .filter(|(home, at)| home != at),
+                );
             }
         }
-        Ok(())
+        for (home, number) in strays {
+            let mut at = home;
+            while at != number {
+                // A kill between two pages may have parted an entry from the
+                // mark that leads to it.
+                if overflowed.get(at as usize) != Some(&true) {
+                    return Err(damaged());
+                }
+                at = self.next(at);
+            }
+        }
+        Ok(all)
     }
 
     /// Writes what has changed, neighbours in one go.
@@ -244,6 +257,7 @@ mod tests {
                 kind: Kind::Owned,
                 hash,
             },
+            is_file: true,
         }
     }
 

@@ -12,8 +12,9 @@ use super::super::listing::{Listed, list};
 use super::super::read::Reader;
 use super::entry::{Entry, Key};
 use super::header::Markers;
+use super::known::Known;
 use super::pins::Pins;
-use super::token::{Identity, Stamp};
+use super::token::{Identity, Stamp, nonce};
 use super::{Index, build, make_folder};
 use crate::directory::{Found, Item};
 use crate::record::Name;
@@ -50,12 +51,13 @@ struct Plan {
     /// The directory's, before it was listed.
     stamp: Option<Stamp>,
     pins: Pins,
-    /// Pins of no record, as far as the directory has been gone through.
-    pinned: HashMap<IpAddr, u64>,
-    /// Known and not yet found in the directory.
-    known: HashMap<IpAddr, Entry>,
-    kept: Vec<Entry>,
-    gone: Vec<Entry>,
+    /// That of the pins, before they were listed, or since they are vouched
+    /// for.
+    pins_stamp: Option<Stamp>,
+    /// Pins of no record, as far as the directory has been gone through;
+    /// `None`: those of the files that are known.
+    pinned: Option<HashMap<IpAddr, u64>>,
+    known: Known,
     new: Vec<Entry>,
     to_pin: Vec<IpAddr>,
     /// Whether there are links, or things that may be.
@@ -69,10 +71,16 @@ impl Plan {
         let identity = Identity::of(&reader.network)?;
         let folder = make_folder(&reader.data, reader.name())?;
         let pins = Pins::open_or_create(&folder)?;
-        let pinned = pins.all()?;
-        let (old, known) = match old.map(known) {
-            Some(Some((old, known))) => (Some(old), known),
-            _ => (None, HashMap::new()),
+        let (old, known) = match old.and_then(known) {
+            Some((old, known)) => (Some(old), known),
+            None => (None, Known::default()),
+        };
+        let vouched = old.as_ref().and_then(|old| old.header.pins);
+        let (pinned, pins_stamp) = if pins.have(vouched) {
+            (None, vouched)
+        } else {
+            let (pinned, stamp) = pins.all()?;
+            (Some(pinned), stamp)
         };
         Ok(Self {
             folder,
@@ -80,10 +88,9 @@ impl Plan {
             old,
             stamp,
             pins,
+            pins_stamp,
             pinned,
             known,
-            kept: Vec::new(),
-            gone: Vec::new(),
             new: Vec::new(),
             to_pin: Vec::new(),
             links: false,
@@ -98,47 +105,58 @@ impl Plan {
         address: IpAddr,
         item: &Listed,
     ) -> Result<(), StoreError> {
-        let known = self.known.remove(&address);
-        let pin = self.pinned.remove(&address);
+        let known = self.known.find(address).filter(|(_, entry)| entry.is_file);
+        let pin = match &mut self.pinned {
+            Some(pinned) => pinned.remove(&address),
+            None => known.map(|(_, entry)| entry.inode),
+        };
         let is_pinned = pin == Some(item.inode);
-        if let Some(entry) = known {
-            // The same name on the same inode, which a pin kept from being
-            // given to another file: the same record.
-            if entry.inode == item.inode && is_pinned {
-                self.kept.push(entry);
-                return Ok(());
-            }
-            self.gone.push(entry);
+        // The same name on the same inode, which a pin kept from being given
+        // to another file: the same record.
+        if let Some((position, entry)) = known
+            && entry.inode == item.inode
+            && is_pinned
+        {
+            self.known.keep(position);
+            return Ok(());
         }
         let read = reader.read(item.name)?;
         let is_file = matches!(read, Item::File { .. });
         // Some file systems do not tell the type of what they list.
         self.links |= !is_file && matches!(item.kind, FileType::Symlink | FileType::Unknown);
-        if is_file && !is_pinned {
-            self.to_pin.push(address);
-        } else if let Some(pin) = pin.filter(|_| !is_file) {
-            self.pinned.insert(address, pin);
+        if let (Some(pinned), Some(pin), false) = (&mut self.pinned, pin, is_file) {
+            pinned.insert(address, pin);
         }
         if let Some(key) = Key::of(address, &Found::from(read)) {
             self.new.push(Entry {
                 address,
                 inode: item.inode,
                 key,
+                is_file,
             });
+            if is_file && !is_pinned {
+                self.to_pin.push(address);
+            }
         }
         Ok(())
     }
 
-    fn carry_out(mut self, network: &Dir) -> io::Result<Index> {
-        self.gone.extend(self.known.values());
-        let records = self.kept.len() + self.new.len();
-        let old = self
-            .old
-            .take()
-            .filter(|old| !old.pages.is_crowded(records as u64));
+    fn carry_out(self, network: &Dir) -> io::Result<Index> {
+        let (mut entries, gone) = self.known.divide();
+        let to_unpin: Vec<IpAddr> = match self.pinned {
+            Some(pinned) => pinned.into_keys().collect(),
+            None => {
+                let pinned = gone.iter().filter(|entry| entry.is_file);
+                pinned.map(|entry| entry.address).collect()
+            }
+        };
+        entries.extend(&self.new);
+        let records = entries.len() as u64;
+        let mut pinned = self.pins.begin(self.pins_stamp)?;
+        let old = self.old.filter(|old| !old.pages.is_crowded(records));
         let (pages, header) = match old {
             Some(mut old) => {
-                for entry in &self.gone {
+                for entry in &gone {
                     old.pages.remove(entry.address, entry.key.hash)?;
                 }
                 for entry in &self.new {
@@ -147,43 +165,41 @@ impl Plan {
                 old.pages.flush()?;
                 (old.pages, old.header)
             }
-            None => {
-                let all = [self.kept, self.new].concat();
-                build(&self.folder, &all, self.identity)?
-            }
+            None => build(&self.folder, &entries, self.identity)?,
         };
         // Pages first: a pin says that the entry of its record is right.
-        for address in self.pinned.keys() {
-            self.pins.unpin(*address);
+        for address in to_unpin {
+            pinned &= self.pins.unpin(address);
         }
-        for address in &self.to_pin {
-            self.pins.pin(network, *address);
+        for address in self.to_pin {
+            pinned &= self.pins.pin(network, address);
         }
+        // If not, other files may be pinned than were listed.
         let unchanged = self.stamp.is_some() && self.stamp == Stamp::of(network).ok();
-        let provable = unchanged && !self.links;
-        let pins = Some(self.pins);
         let mut index = Index {
             folder: self.folder,
-            pins,
             pages,
             header,
-            provable,
+            entries: Some(entries),
+            provable: unchanged && !self.links,
+            pins: None,
         };
-        index.header.records = records as u64;
+        index.header.records = records;
         index.header.markers = self.markers;
         index.header.temporaries = self.temporaries;
+        index.header.pins = if pinned && unchanged {
+            self.pins.vouch()
+        } else {
+            None
+        };
+        index.pins = Some(self.pins);
         index.seal(network)?;
         Ok(index)
     }
 }
 
 /// What an index knows; `None` if it is damaged, or knows an address twice.
-fn known(mut index: Index) -> Option<(Index, HashMap<IpAddr, Entry>)> {
+fn known(index: Index) -> Option<(Index, Known)> {
     let all = index.pages.all().ok()?;
-    let count = all.len();
-    let known: HashMap<_, _> = all
-        .into_iter()
-        .map(|entry| (entry.address, entry))
-        .collect();
-    (known.len() == count).then_some((index, known))
+    Some((index, Known::new(all, nonce())?))
 }

@@ -66,9 +66,10 @@ impl Identity {
     }
 }
 
-/// A directory's time stamps.
+/// A directory's time stamps, and which directory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
+    inode: u64,
     modified: (i64, u64),
     changed: (i64, u64),
 }
@@ -80,6 +81,7 @@ impl Stamp {
 
     fn from(stat: &Stat) -> Self {
         Self {
+            inode: stat.st_ino,
             modified: (stat.st_mtime, stat.st_mtime_nsec),
             changed: (stat.st_ctime, stat.st_ctime_nsec),
         }
@@ -88,6 +90,14 @@ impl Stamp {
     /// Gives a directory a stamp that nobody else will give it; `None` where
     /// the file system does not keep it.
     pub(super) fn set(directory: &Dir) -> io::Result<Option<Self>> {
+        let modified = Self::change(directory)?;
+        let stamp = Self::of(directory)?;
+        Ok((stamp.modified == modified).then_some(stamp))
+    }
+
+    /// Gives a directory another stamp, so that no earlier one is its any more:
+    /// the modification time that is asked for.
+    pub(super) fn change(directory: &Dir) -> io::Result<(i64, u64)> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_err(io::Error::other)?;
         // So that two such stamps in a row differ, whatever the clock does.
@@ -106,12 +116,11 @@ impl Stamp {
             last_modification: modified,
         };
         utimensat(directory, ".", &times, AtFlags::empty())?;
-        let stamp = Self::of(directory)?;
-        let kept = (modified.tv_sec, u64::from(time.subsec_nanos()));
-        Ok((stamp.modified == kept).then_some(stamp))
+        Ok((modified.tv_sec, u64::from(time.subsec_nanos())))
     }
 
     pub(super) fn encode(&self, output: &mut Vec<u8>) {
+        output.extend(self.inode.to_le_bytes());
         for (seconds, nanos) in [self.modified, self.changed] {
             output.extend(seconds.to_le_bytes());
             output.extend(nanos.to_le_bytes());
@@ -119,9 +128,9 @@ impl Stamp {
     }
 
     pub(super) fn decode(input: &mut Input<'_>) -> Option<Self> {
-        let modified = (input.i64()?, input.u64()?);
         Some(Self {
-            modified,
+            inode: input.u64()?,
+            modified: (input.i64()?, input.u64()?),
             changed: (input.i64()?, input.u64()?),
         })
     }
