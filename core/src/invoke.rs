@@ -71,27 +71,7 @@ impl<E: Environment> Execution<'_, E> {
             return Ok(version_info());
         }
         self.require_variables()?;
-        // The frame of the specification: every command has these two.
-        let names_attachment = !matches!(command, "GC" | "STATUS");
-        let container = names_attachment.then(|| ContainerId::new(&invocation.container_id));
-        let interface = names_attachment.then(|| InterfaceName::new(&invocation.interface_name));
-        // An unknown command may come without them.
-        let given = |error: &NameError| *error != NameError::Empty;
-        for error in [
-            container.as_ref().and_then(|c| c.as_ref().err()),
-            interface.as_ref().and_then(|i| i.as_ref().err()),
-        ] {
-            if let Some(error) = error.filter(|error| given(error)) {
-                return Err(Fault::Variable(error.clone()));
-            }
-        }
-        let attachment = match (container, interface) {
-            (Some(Ok(container)), Some(Ok(interface))) => Some(Attachment {
-                container,
-                interface,
-            }),
-            _ => None,
-        };
+        let attachment = self.attachment()?;
 
         let text = to_text(&invocation.config);
         let document = Field::document(&text)
@@ -99,14 +79,9 @@ impl<E: Environment> Execution<'_, E> {
             .map_err(Fault::Document)?;
         let network = network_name(&document)?;
         let asked = document.text("cniVersion").map_err(Fault::VersionType);
-        if let Some(known) = asked
-            .iter()
-            .flatten()
-            .find_map(|text| Version::of_config(text).ok())
-        {
-            *version = known;
-        } else if asked == Ok(None) {
-            *version = Version::V0_1_0;
+        if let Ok(text) = &asked {
+            let known = Version::of_config(text.as_deref().unwrap_or_default());
+            *version = known.unwrap_or(*version);
         }
 
         match (command, attachment) {
@@ -148,6 +123,22 @@ impl<E: Environment> Execution<'_, E> {
             document,
             environment: &mut *self.environment,
         }
+    }
+
+    /// The attachment, for the commands that are about one. A command that is
+    /// not known may come without.
+    fn attachment(&self) -> Result<Option<Attachment>, Fault> {
+        if matches!(self.invocation.command.as_str(), "GC" | "STATUS") {
+            return Ok(None);
+        }
+        let container = unless_empty(ContainerId::new(&self.invocation.container_id))?;
+        let interface = unless_empty(InterfaceName::new(&self.invocation.interface_name))?;
+        Ok(container
+            .zip(interface)
+            .map(|(container, interface)| Attachment {
+                container,
+                interface,
+            }))
     }
 
     /// Which variables a command cannot do without. `CNI_PATH` is for plugins
@@ -231,6 +222,14 @@ impl<E: Environment> Execution<'_, E> {
                 .warn(&alloc::format!("ignored while releasing: {fault}"));
         }
         Ok(location)
+    }
+}
+
+fn unless_empty<T>(name: Result<T, NameError>) -> Result<Option<T>, Fault> {
+    match name {
+        Ok(name) => Ok(Some(name)),
+        Err(NameError::Empty) => Ok(None),
+        Err(error) => Err(Fault::Variable(error)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stores that are a ledger and something that lives as long.
 
-/// Makes a type a [`Store`] that does what the ledger in its field does.
+/// Makes a type a [`Store`](wipam_core::store::Store) that does what the ledger in its field does.
 macro_rules! store_by_ledger {
     ($type:ty, $field:ident) => {
         const _: () = {
