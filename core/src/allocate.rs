@@ -82,7 +82,12 @@ pub enum AllocateError {
     },
     /// Requested addresses that no range set has room for: outside all of
     /// them, or the second one of a set.
-    Unfulfilled(Vec<IpAddr>),
+    Unfulfilled {
+        /// The addresses.
+        addresses: Vec<IpAddr>,
+        /// The ranges of each set.
+        sets: Vec<String>,
+    },
     /// The attachment already holds an address of the set.
     Duplicate {
         /// Number of the set, from 0.
@@ -148,11 +153,16 @@ impl fmt::Display for AllocateError {
                 "failed to allocate for range {set}: requested ip {address} is the network or \
                  broadcast address of {subnet}"
             ),
-            Self::Unfulfilled(addresses) => {
+            Self::Unfulfilled { addresses, sets } => {
                 f.write_str("failed to allocate all requested IPs:")?;
-                addresses
-                    .iter()
-                    .try_for_each(|address| write!(f, " {address}"))
+                for address in addresses {
+                    write!(f, " {address}")?;
+                }
+                f.write_str(" (wanted at most one in each range set:")?;
+                for ranges in sets {
+                    write!(f, " [{ranges}]")?;
+                }
+                f.write_str(")")
             }
             Self::Duplicate {
                 set,
@@ -221,7 +231,10 @@ fn assign(sets: &[RangeSet], requests: &[Request]) -> Result<Vec<Option<IpAddr>>
     if left.is_empty() {
         Ok(chosen)
     } else {
-        Err(AllocateError::Unfulfilled(left))
+        Err(AllocateError::Unfulfilled {
+            addresses: left,
+            sets: sets.iter().map(RangeSet::to_string).collect(),
+        })
     }
 }
 

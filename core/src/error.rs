@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::allocate::AllocateError;
 use crate::config::ConfigError;
 use crate::json::JsonError;
-use crate::names::NameError;
+use crate::names::{NameError, NetworkName};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::version::{Version, VersionError};
 
@@ -69,7 +69,12 @@ pub enum Fault {
     /// The store failed.
     Store(StoreError),
     /// No allocation was possible.
-    Allocate(AllocateError),
+    Allocate {
+        /// Where.
+        network: NetworkName,
+        /// Why.
+        cause: AllocateError,
+    },
     /// CHECK found no reservation.
     NotReserved {
         /// The container.
@@ -95,15 +100,6 @@ impl From<StoreError> for Fault {
     }
 }
 
-impl From<AllocateError> for Fault {
-    fn from(error: AllocateError) -> Self {
-        match error {
-            AllocateError::Store { cause, .. } => Self::Store(cause),
-            other => Self::Allocate(other),
-        }
-    }
-}
-
 impl Fault {
     /// The table.
     pub fn code(&self) -> u32 {
@@ -118,18 +114,14 @@ impl Fault {
             Self::Config(ConfigError::Args(_)) => code::ENVIRONMENT,
             Self::Config(_) | Self::ValidAttachments(_) => code::CONFIG,
             Self::OwnNamespace(_) => code::NETNS,
-            Self::Store(error) => match error.kind {
-                StoreErrorKind::Busy => code::TRY_AGAIN,
-                StoreErrorKind::Io => code::IO,
-                StoreErrorKind::Location => code::CONFIG,
-            },
-            Self::Allocate(error) => match error {
+            Self::Store(error) => store_code(error),
+            Self::Allocate { cause, .. } => match cause {
                 AllocateError::Exhausted { .. } | AllocateError::Taken { .. } => code::TRY_AGAIN,
                 AllocateError::Gateway { .. }
                 | AllocateError::SubnetAddress { .. }
-                | AllocateError::Unfulfilled(_) => code::CONFIG,
+                | AllocateError::Unfulfilled { .. } => code::CONFIG,
                 AllocateError::Duplicate { .. } => code::INTERNAL,
-                AllocateError::Store { .. } => code::IO,
+                AllocateError::Store { cause } => store_code(cause),
             },
             Self::NotReserved { .. } => code::INTERNAL,
             Self::Unavailable(_) => code::UNAVAILABLE,
@@ -148,8 +140,17 @@ impl Fault {
                 format!("config is {found:?}, plugin supports [{}]", known.join(" "))
             }
             Self::NotReserved { sought, .. } => sought.clone(),
+            Self::Allocate { network, .. } => format!("network {network}"),
             _ => String::new(),
         }
+    }
+}
+
+fn store_code(error: &StoreError) -> u32 {
+    match error.kind {
+        StoreErrorKind::Busy => code::TRY_AGAIN,
+        StoreErrorKind::Io => code::IO,
+        StoreErrorKind::Location => code::CONFIG,
     }
 }
 
@@ -172,7 +173,7 @@ impl fmt::Display for Fault {
                  name space this plugin runs in"
             ),
             Self::Store(error) => error.fmt(f),
-            Self::Allocate(error) => error.fmt(f),
+            Self::Allocate { cause, .. } => cause.fmt(f),
             Self::NotReserved { container, .. } => {
                 write!(
                     f,

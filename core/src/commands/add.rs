@@ -46,6 +46,10 @@ pub(crate) fn add<E: Environment>(
         })?;
     let allocations = allocate(&config, attachment, &mut store, |warning| {
         environment.warn(&warning)
+    })
+    .map_err(|cause| Fault::Allocate {
+        network: location.network.clone(),
+        cause,
     })?;
     let outcome = Outcome {
         allocations: &allocations,

@@ -78,6 +78,7 @@ fn a_repeated_add_says_what_is_held_or_returns_it() {
     let again = plugin.run("ADD", "c1", &config);
     assert_eq!(again.code(), 999);
     again.says("10.1.0.2").says("c1").says("eth0");
+    assert_eq!(again.out["details"], "network n");
     config["ipam"]["repeatedAdd"] = json!("return");
     assert_eq!(
         plugin.run("ADD", "c1", &config).ok().addresses(),
