@@ -3,6 +3,9 @@
 use std::io::{self, Write, stderr, stdout};
 use std::process::ExitCode;
 
+use rustix::io::Errno;
+
+use crate::stdout::was_closed;
 use crate::undo::Undo;
 
 /// Prints an answer. A reservation nobody learns of would never be released,
@@ -24,6 +27,9 @@ pub(crate) fn deliver(name: &str, answer: Result<String, String>, undo: &Undo) -
 }
 
 fn print(text: &str) -> io::Result<()> {
+    if was_closed() {
+        return Err(Errno::BADF.into());
+    }
     let mut out = stdout().lock();
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;

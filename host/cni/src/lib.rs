@@ -8,6 +8,7 @@ mod environment;
 mod failure;
 mod input;
 mod run;
+mod stdout;
 mod undo;
 
 pub use run::host_local;

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::{Output, Stdio};
 
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, finish};
 
 /// An ADD whose answer goes there.
 fn add_into(plugin: &Plugin, stdout: Stdio) -> Output {
@@ -34,6 +34,27 @@ fn standard_output_is_full() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
     assert!(!plugin.has("10.1.0.3"));
     assert!(plugin.has("10.1.0.2"), "what was there before stays");
+}
+
+#[test]
+fn standard_output_is_closed() {
+    let plugin = Plugin::new();
+    let mut process = std::process::Command::new("sh");
+    process
+        .args(["-c", "exec \"$0\" >&-", env!("CARGO_BIN_EXE_host-local")])
+        .envs([
+            ("CNI_COMMAND", "ADD"),
+            ("CNI_CONTAINERID", "c1"),
+            ("CNI_IFNAME", "eth0"),
+        ])
+        .env("CNI_NETNS", "/dev/null");
+    let run = finish(process, plugin.small().to_string().as_bytes());
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.stderr.contains("could not be written"), "{run:?}");
+    assert!(!plugin.has("10.1.0.2"));
+    // Thrown away is not closed.
+    add_into(&plugin, Stdio::null());
+    assert!(plugin.has("10.1.0.2") || plugin.has("10.1.0.3"));
 }
 
 #[test]
