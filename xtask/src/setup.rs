@@ -10,7 +10,7 @@ use crate::shell::{cargo, has, program, root, run};
 /// All of it.
 pub(crate) fn everything() -> Outcome {
     wasm_target()?;
-    bare_metal_target()?;
+    let _ = bare_metal_target()?;
     test_tools()?;
     node_modules()
 }
@@ -33,13 +33,14 @@ pub(crate) fn wasm_target() -> Outcome {
     run(&mut program(root().join("scripts/install-wasm-target")))
 }
 
-/// The target that proves core needs no operating system.
-pub(crate) fn bare_metal_target() -> Outcome {
+/// The target that proves core needs no operating system; `false` where rustup
+/// cannot bring it.
+pub(crate) fn bare_metal_target() -> Outcome<bool> {
     if library_of(BARE_METAL)?.is_dir() {
-        return Ok(());
+        return Ok(true);
     }
     println!("installing the Rust target {BARE_METAL}");
-    run(program("rustup").args(["target", "add", BARE_METAL]))
+    Ok(run(program("rustup").args(["target", "add", BARE_METAL])).is_ok())
 }
 
 /// A target without an operating system.
