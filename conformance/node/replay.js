@@ -7,6 +7,7 @@
 // case failed, or none ran.
 
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { transpile } from '@bytecodealliance/jco';
@@ -142,7 +143,7 @@ function report(label, test, found) {
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    cases: { type: 'string', default: `${import.meta.dirname}/../host-local/cases` },
+    cases: { type: 'string', default: fileURLToPath(new URL('../host-local/cases', import.meta.url)) },
     only: { type: 'string', default: '' },
   },
 });
