@@ -16,7 +16,7 @@ type Answer = Result<Result<String, String>, EngineError>;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let cases = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../host-local/cases"))?;
-    let engine = Engine::new(wipam_artifact::COMPILED, Limits::default())?;
+    let engine = Engine::new(wipam_artifact::compiled(), Limits::default())?;
     let native = |invocation: &Invocation, mut world: World| Ok(invoke(invocation, &mut world));
     let component = |invocation: &Invocation, world: World| engine.invoke(invocation, world);
 

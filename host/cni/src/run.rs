@@ -42,7 +42,7 @@ pub fn host_local() -> ExitCode {
 }
 
 fn engine() -> Result<Engine, EngineError> {
-    Engine::new(wipam_artifact::COMPILED, Limits::default())
+    Engine::new(wipam_artifact::compiled(), Limits::default())
 }
 
 fn invoke(invocation: &Invocation, host: Host) -> Result<Result<String, String>, Failure> {

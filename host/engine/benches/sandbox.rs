@@ -66,7 +66,7 @@ fn native(bencher: Bencher<'_, '_>, held: usize) {
 
 #[divan::bench(args = HELD)]
 fn component(bencher: Bencher<'_, '_>, held: usize) {
-    let Ok(engine) = Engine::new(wipam_artifact::COMPILED, Limits::default()) else {
+    let Ok(engine) = Engine::new(wipam_artifact::compiled(), Limits::default()) else {
         return;
     };
     let network = filled(held);
@@ -80,5 +80,5 @@ fn component(bencher: Bencher<'_, '_>, held: usize) {
 /// What a process pays once before its first invocation.
 #[divan::bench]
 fn load() -> bool {
-    Engine::new(wipam_artifact::COMPILED, Limits::default()).is_ok()
+    Engine::new(wipam_artifact::compiled(), Limits::default()).is_ok()
 }

@@ -16,7 +16,7 @@
 //! #     fn resolv_conf(&mut self, _: &str) -> Result<String, StoreError> { Ok(String::new()) }
 //! #     fn warn(&mut self, _: &str) {}
 //! # }
-//! let engine = Engine::new(wipam_artifact::COMPILED, Limits::default())?;
+//! let engine = Engine::new(wipam_artifact::compiled(), Limits::default())?;
 //! let invocation = Invocation { command: "VERSION".into(), ..Invocation::default() };
 //! let answer = engine.invoke(&invocation, Network(MemoryStore::default()))?;
 //! assert!(answer.is_ok_and(|text| text.contains("supportedVersions")));
@@ -30,14 +30,13 @@ mod limits;
 mod load;
 mod settings;
 
-use std::sync::Arc;
-
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Store, Trap};
 use wipam_core::environment::Environment;
 use wipam_core::invoke::Invocation;
 
 pub use limits::Limits;
+pub use load::Code;
 
 use bindings::Plugin;
 use host::State;
@@ -70,12 +69,9 @@ pub enum EngineError {
 
 impl Engine {
     /// Takes code that was compiled ahead of time with this engine's settings.
-    pub fn new(compiled: &'static [u8], limits: Limits) -> Result<Self, EngineError> {
-        let load = |error: wasmtime::Error| EngineError::Load(format!("{error:#}"));
-        let mut config = settings::config();
-        config.with_custom_code_memory(Some(Arc::new(load::InPlace)));
-        let engine = wasmtime::Engine::new(&config).map_err(load)?;
-        let code = load::trusted(&engine, compiled).map_err(load)?;
+    pub fn new(code: Code, limits: Limits) -> Result<Self, EngineError> {
+        let (engine, code) =
+            load::load(code).map_err(|error| EngineError::Load(format!("{error:#}")))?;
         Ok(Self {
             engine,
             code,

@@ -1,13 +1,33 @@
 //! Loading code that was compiled before.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::io;
-use rustix::mm::{MprotectFlags, mprotect};
-use rustix::param::page_size;
 use wasmtime::component::Component;
-use wasmtime::{CustomCodeMemory, Engine, Error, Result};
+use wasmtime::{CustomCodeMemory, Engine, Result};
+
+use crate::settings;
+
+/// A component, compiled ahead of time, in this program's own text.
+#[derive(Clone, Copy, Debug)]
+pub struct Code(&'static [u8]);
+
+impl Code {
+    /// Code that is executable where it is.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are what `precompile_component` made, unchanged. They begin at
+    /// a page boundary in memory that is executable and that nobody writes to.
+    #[allow(
+        unsafe_code,
+        reason = "machine code cannot be checked; it has to be trusted"
+    )]
+    pub unsafe fn in_text(bytes: &'static [u8]) -> Self {
+        Self(bytes)
+    }
+}
 
 /// Whether a component executes in place already. wasmtime keeps one entry for
 /// each piece of code in a process, so the same bytes cannot be loaded twice.
@@ -28,58 +48,53 @@ impl Drop for Claim {
     }
 }
 
-/// Code from this program's own read-only data. The first component that is
-/// loaded is executed where it is: nothing is copied, only the pages that are
-/// used are ever read, and no memory has to be writable before it becomes
-/// executable. Further ones are copied.
+/// An engine and the component in it. The first one of a process executes the
+/// code where it is: nothing is copied, only the pages that are used are ever
+/// read, and no memory is made executable. Further ones get a copy.
 #[allow(
     unsafe_code,
     reason = "machine code cannot be checked; it has to be trusted"
 )]
-pub(crate) fn trusted(engine: &Engine, compiled: &'static [u8]) -> Result<Loaded> {
-    let aligned = compiled.as_ptr().addr().is_multiple_of(page_size());
+pub(crate) fn load(code: Code) -> Result<(Engine, Loaded)> {
     // Not `then_some`: that would make a claim, and drop it, in any case.
-    let claim = (aligned && !IN_PLACE.swap(true, Ordering::Acquire)).then(|| Claim);
+    let claim = (!IN_PLACE.swap(true, Ordering::Acquire)).then(|| Claim);
+    let mut config = settings::config();
+    if claim.is_some() {
+        config.with_custom_code_memory(Some(Arc::new(AsItIs)));
+    }
+    let engine = Engine::new(&config)?;
     // SAFETY: both functions ask that the bytes come from
     // `precompile_component` unchanged, the first one that they stay as they
-    // are; they check version, target and settings themselves. The bytes are
-    // `'static` and shared: part of the executable, put there by the build
-    // script of `wipam-artifact`. Whoever can change them can change this
-    // function, too.
+    // are: so `Code` promises. Version, target and settings they check
+    // themselves.
     let component = unsafe {
         match claim {
-            Some(_) => Component::deserialize_raw(engine, NonNull::from(compiled)),
-            None => Component::deserialize(engine, compiled),
+            Some(_) => Component::deserialize_raw(&engine, NonNull::from(code.0)),
+            None => Component::deserialize(&engine, code.0),
         }
     }?;
-    Ok(Loaded {
+    let loaded = Loaded {
         component,
         _claim: claim,
-    })
+    };
+    Ok((engine, loaded))
 }
 
-/// Makes code executable that lies in the program's own image.
-pub(crate) struct InPlace;
+/// Code that is executable already, and stays so.
+struct AsItIs;
 
-impl CustomCodeMemory for InPlace {
+impl CustomCodeMemory for AsItIs {
     fn required_alignment(&self) -> usize {
-        page_size()
+        // What code is aligned to within what `precompile_component` makes;
+        // `Code` is aligned to at least as much.
+        4096
     }
 
-    fn publish_executable(&self, code: *const u8, length: usize) -> Result<()> {
-        allow(code, length, MprotectFlags::READ | MprotectFlags::EXEC)
+    fn publish_executable(&self, _: *const u8, _: usize) -> Result<()> {
+        Ok(())
     }
 
-    fn unpublish_executable(&self, code: *const u8, length: usize) -> Result<()> {
-        allow(code, length, MprotectFlags::READ)
+    fn unpublish_executable(&self, _: *const u8, _: usize) -> Result<()> {
+        Ok(())
     }
-}
-
-#[allow(unsafe_code, reason = "the kernel is told what may be executed")]
-fn allow(code: *const u8, length: usize, what: MprotectFlags) -> Result<()> {
-    // SAFETY: wasmtime calls this with the text of what `trusted` was given,
-    // or its copy of it, mapped as long as the component lives. Reading remains
-    // allowed, which is all that anybody else does with these pages.
-    let done: io::Result<()> = unsafe { mprotect(code.cast_mut().cast(), length, what) };
-    done.map_err(|error| Error::msg(format!("making the component's code executable: {error}")))
 }

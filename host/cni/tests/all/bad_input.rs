@@ -203,3 +203,26 @@ fn a_resolv_conf_that_is_a_pipe() {
     assert_eq!(plugin.run("ADD", "c1", &config).code(), 5);
     assert!(!plugin.data_dir().exists());
 }
+
+#[test]
+fn no_memory_has_to_become_executable() {
+    let plugin = Plugin::new();
+    // PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN: what systemd's
+    // MemoryDenyWriteExecute= does.
+    let script = "import ctypes, os, sys\n\
+                  if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(77)\n\
+                  os.execv(sys.argv[1], sys.argv[1:])";
+    let mut process = std::process::Command::new("python3");
+    process
+        .args(["-c", script, env!("CARGO_BIN_EXE_host-local")])
+        .env("CNI_COMMAND", "ADD")
+        .env("CNI_CONTAINERID", "c1")
+        .env("CNI_IFNAME", "eth0")
+        .env("CNI_NETNS", "/dev/null");
+    let run = finish(process, plugin.small().to_string().as_bytes());
+    if run.status == Some(77) {
+        println!("SKIP no_memory_has_to_become_executable: kernels before 6.3 cannot forbid it");
+        return;
+    }
+    assert_eq!(run.ok().addresses(), ["10.1.0.2/29"]);
+}

@@ -4,7 +4,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "tests fail by panicking"
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they skip"
 )]
 
 mod bad_input;

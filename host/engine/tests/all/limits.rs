@@ -4,7 +4,7 @@ use wipam_core::environment::Environment;
 use wipam_core::invoke::Invocation;
 use wipam_core::memory::MemoryStore;
 use wipam_core::store::{Access, Location, StoreError};
-use wipam_engine::{Engine, EngineError, Limits};
+use wipam_engine::{Code, Engine, EngineError, Limits};
 
 struct Network(MemoryStore);
 
@@ -38,7 +38,7 @@ fn add(padding: usize) -> Invocation {
 }
 
 fn engine(limits: Limits) -> Engine {
-    Engine::new(wipam_artifact::COMPILED, limits).unwrap()
+    Engine::new(wipam_artifact::compiled(), limits).unwrap()
 }
 
 #[test]
@@ -94,6 +94,10 @@ fn memory_runs_out() {
 fn code_that_is_not_ours_is_refused() {
     for code in [&b""[..], b"\0asm\x0d\0\x01\0", wipam_artifact::COMPONENT] {
         let code: &'static [u8] = code;
+        // SAFETY: it is refused before anything of it is executed, which is
+        // what is tested here.
+        #[allow(unsafe_code, reason = "the wrong code, on purpose")]
+        let code = unsafe { Code::in_text(code) };
         let refused = Engine::new(code, Limits::default());
         assert!(matches!(refused, Err(EngineError::Load(_))));
     }
