@@ -1,5 +1,6 @@
 //! GC: releases what belongs to no valid attachment.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -69,27 +70,23 @@ pub(crate) fn gc<E: Environment>(
     Ok(String::new())
 }
 
-struct Valid {
-    container: String,
-    interface: String,
-}
+/// Interfaces by container: looked up once for each record of the network.
+type Valid = BTreeMap<String, Vec<String>>;
 
 /// A record without an interface is valid as long as its container is.
-fn is_valid(valid: &[Valid], owner: &Owner) -> bool {
-    valid.iter().any(|valid| {
-        valid.container == owner.container.as_str()
-            && owner
-                .interface
-                .as_ref()
-                .is_none_or(|i| i.as_str() == valid.interface)
-    })
+fn is_valid(valid: &Valid, owner: &Owner) -> bool {
+    let Some(interfaces) = valid.get(owner.container.as_str()) else {
+        return false;
+    };
+    let recorded = owner.interface.as_ref();
+    recorded.is_none_or(|recorded| interfaces.iter().any(|i| i == recorded.as_str()))
 }
 
-fn valid_attachments(document: &Object<'_>) -> Result<Vec<Valid>, Fault> {
+fn valid_attachments(document: &Object<'_>) -> Result<Valid, Fault> {
     let unreadable =
         |error: JsonError| Fault::ValidAttachments(format!("{error}; nothing was released"));
     let mut found = false;
-    let mut valid = Vec::new();
+    let mut valid = Valid::new();
     for key in KEYS {
         let Some(field) = document.get(key) else {
             continue;
@@ -106,10 +103,8 @@ fn valid_attachments(document: &Object<'_>) -> Result<Vec<Valid>, Fault> {
                     .map(Option::unwrap_or_default)
                     .map_err(unreadable)
             };
-            valid.push(Valid {
-                container: text("containerID")?,
-                interface: text("ifname")?,
-            });
+            let interfaces = valid.entry(text("containerID")?).or_default();
+            interfaces.push(text("ifname")?);
         }
     }
     if found {

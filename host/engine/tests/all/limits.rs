@@ -102,3 +102,29 @@ fn code_that_is_not_ours_is_refused() {
         assert!(matches!(refused, Err(EngineError::Load(_))));
     }
 }
+
+#[test]
+fn a_node_full_of_attachments_is_within_the_limits() {
+    let engine = engine(Limits::default());
+    let store = MemoryStore::default();
+    engine
+        .invoke(&add(0), Network(store.clone()))
+        .unwrap()
+        .unwrap();
+    let valid: Vec<_> = (0..60_000)
+        .map(|n| format!(r#"{{"containerID":"{n:064x}","ifname":"eth0"}}"#))
+        .collect();
+    let config = format!(
+        r#"{{"cniVersion":"1.1.0","name":"n","ipam":{{"subnet":"10.1.0.0/16"}},
+            "cni.dev/valid-attachments":[{}]}}"#,
+        valid.join(",")
+    );
+    let gc = Invocation {
+        command: "GC".into(),
+        path: "/opt/cni/bin".into(),
+        config: config.into_bytes(),
+        ..Invocation::default()
+    };
+    engine.invoke(&gc, Network(store.clone())).unwrap().unwrap();
+    assert!(store.is_empty());
+}
