@@ -11,20 +11,11 @@ use crate::shell::{cargo, root, run};
 /// Static binaries and the component, in `dist/`.
 pub(crate) fn dist() -> Outcome<PathBuf> {
     setup::wasm_target()?;
-    let target = host()?;
-    // Naming the target keeps the flags away from build scripts and macros,
-    // which cannot be static.
+    let (target, flags) = static_target()?;
     run(cargo()
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "--package",
-            "wipam-cni",
-            "--target",
-            &target,
-        ])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+        .args(["build", "--release", "--locked", "--package", "wipam-cni"])
+        .args(["--target", &target])
+        .env("RUSTFLAGS", flags))?;
     let built = target_dir().join(&target).join("release");
     let dist = root().join("dist");
     let (bin, wasm) = (dist.join("bin"), dist.join("wasm"));
@@ -50,11 +41,23 @@ fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-fn host() -> Outcome<String> {
+/// What to build for, and with which flags for it. Naming the target keeps the
+/// flags away from build scripts and macros, which cannot be static.
+///
+/// With musl, binaries are smaller and start sooner: glibc begins by asking the
+/// processor what it is, which in a virtual machine takes a tenth of the life
+/// of a process.
+fn static_target() -> Outcome<(String, &'static str)> {
     let found = Command::new("rustc").arg("-vV").output()?;
     let text = String::from_utf8(found.stdout)?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.ok_or("rustc -vV names no host")?.to_owned())
+    let host = host.ok_or("rustc -vV names no host")?;
+    let arch = host.split('-').next().unwrap_or(host);
+    if setup::musl(arch)? {
+        return Ok((format!("{arch}-unknown-linux-musl"), ""));
+    }
+    println!("musl cannot be had: linking glibc statically");
+    Ok((host.to_owned(), "-C target-feature=+crt-static"))
 }
 
 /// The component that the newest build made: beside its compiled form, in the

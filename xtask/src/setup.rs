@@ -46,6 +46,31 @@ pub(crate) fn bare_metal_target() -> Outcome<bool> {
 /// A target without an operating system.
 pub(crate) const BARE_METAL: &str = "x86_64-unknown-none";
 
+/// The target `ARCH-unknown-linux-musl` and the compiler for its bits of C;
+/// `false` where they cannot be had.
+pub(crate) fn musl(arch: &str) -> Outcome<bool> {
+    let target = format!("{arch}-unknown-linux-musl");
+    if !library_of(&target)?.is_dir() {
+        println!("installing the Rust target {target}");
+        if run(program("rustup").args(["target", "add", &target])).is_err() {
+            return Ok(false);
+        }
+    }
+    let compiler = format!("{arch}-linux-musl-gcc");
+    if !has(&compiler) {
+        println!("installing from Debian: musl-tools");
+        run(program("apt-get").args(["-qq", "update"]))?;
+        run(program("apt-get").args([
+            "-qq",
+            "install",
+            "-y",
+            "--no-install-recommends",
+            "musl-tools",
+        ]))?;
+    }
+    Ok(has(&compiler))
+}
+
 /// Programs that tests run.
 pub(crate) fn test_tools() -> Outcome {
     let wanted = [
