@@ -73,6 +73,8 @@ pub(crate) fn acquire(
         Err(cause) => return Err(error::io("lock", path, cause)),
     };
     match fstat(&file) {
+        // Not for ever: there may be file systems that count no links.
+        Ok(stat) if stat.st_nlink == 0 && Instant::now() >= deadline => Err(unlinked(path)),
         Ok(stat) if stat.st_nlink == 0 => Ok(Outcome::Stale),
         _ => Ok(Outcome::Locked(Lock::Shared(file))),
     }
@@ -119,6 +121,17 @@ fn busy(path: &Path, started: Instant, holder: Option<String>) -> StoreError {
         kind: StoreErrorKind::Busy,
         message: format!(
             "lock {} was not free within {waited:.1?}{by}",
+            path.display()
+        ),
+    }
+}
+
+fn unlinked(path: &Path) -> StoreError {
+    StoreError {
+        kind: StoreErrorKind::Busy,
+        message: format!(
+            "lock {} has no link once it is held: something removes it while plugins run, or its \
+             file system counts no links",
             path.display()
         ),
     }
@@ -190,7 +203,12 @@ mod tests {
         let path = folder.path().join("lock");
         let file = open(&path);
         std::fs::remove_file(&path).unwrap();
-        let outcome = acquire(file, &path, Instant::now(), || {}).unwrap();
+        let again = file.try_clone().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let outcome = acquire(file, &path, deadline, || {}).unwrap();
         assert!(matches!(outcome, Outcome::Stale));
+        let refused = acquire(again, &path, Instant::now(), || {}).err().unwrap();
+        assert_eq!(refused.kind, StoreErrorKind::Busy);
+        assert!(refused.message.contains("removes it"), "{refused}");
     }
 }
