@@ -1,15 +1,20 @@
 //! A store in memory, for tests, simulations and measurements.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::net::IpAddr;
 use core::ops::Bound;
 
+use crate::environment::Environment;
 use crate::names::{Attachment, ContainerId};
 use crate::range::{Span, from_number, to_number};
-use crate::store::{Holder, Owner, Reservation, Store, StoreError};
+use crate::store::{
+    Access, Holder, Location, Owner, Reservation, Store, StoreError, StoreErrorKind,
+};
 
 /// How many reservations make a page.
 const PAGE: usize = 256;
@@ -42,6 +47,25 @@ impl MemoryStore {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The environment of invocations that are all about one network: whatever
+/// they name it, they get this store. There are no files, and nobody listens.
+impl Environment for MemoryStore {
+    type Store = Self;
+
+    fn open(&mut self, _: &Location, _: Access) -> Result<Option<Self>, StoreError> {
+        Ok(Some(self.clone()))
+    }
+
+    fn resolv_conf(&mut self, path: &str) -> Result<String, StoreError> {
+        Err(StoreError {
+            kind: StoreErrorKind::Io,
+            message: format!("reading resolvConf {path}: there are no files in memory"),
+        })
+    }
+
+    fn warn(&mut self, _: &str) {}
 }
 
 impl Store for MemoryStore {

@@ -2,31 +2,12 @@
 //! component, each with a store in memory.
 
 use divan::Bencher;
-use wipam_core::environment::Environment;
 use wipam_core::invoke::{Invocation, invoke};
 use wipam_core::memory::MemoryStore;
-use wipam_core::store::{Access, Location, StoreError};
 use wipam_engine::{Engine, Limits};
 
 fn main() {
     divan::main();
-}
-
-#[derive(Clone, Default)]
-struct Network(MemoryStore);
-
-impl Environment for Network {
-    type Store = MemoryStore;
-
-    fn open(&mut self, _: &Location, _: Access) -> Result<Option<MemoryStore>, StoreError> {
-        Ok(Some(self.0.clone()))
-    }
-
-    fn resolv_conf(&mut self, _: &str) -> Result<String, StoreError> {
-        Ok(String::new())
-    }
-
-    fn warn(&mut self, _: &str) {}
 }
 
 fn invocation(command: &str, id: &str) -> Invocation {
@@ -46,8 +27,8 @@ fn invocation(command: &str, id: &str) -> Invocation {
 /// A dual-stack ADD and the DEL that follows, with this many reservations.
 const HELD: [usize; 2] = [0, 1000];
 
-fn filled(held: usize) -> Network {
-    let mut network = Network::default();
+fn filled(held: usize) -> MemoryStore {
+    let mut network = MemoryStore::default();
     for n in 0..held {
         let _ = invoke(&invocation("ADD", &format!("held{n}")), &mut network);
     }

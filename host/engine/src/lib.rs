@@ -6,19 +6,11 @@
 //!
 //! ```
 //! use wipam_engine::{Engine, Limits};
-//! # use wipam_core::{environment::*, invoke::*, memory::MemoryStore, store::*};
-//! # struct Network(MemoryStore);
-//! # impl Environment for Network {
-//! #     type Store = MemoryStore;
-//! #     fn open(&mut self, _: &Location, _: Access) -> Result<Option<MemoryStore>, StoreError> {
-//! #         Ok(Some(self.0.clone()))
-//! #     }
-//! #     fn resolv_conf(&mut self, _: &str) -> Result<String, StoreError> { Ok(String::new()) }
-//! #     fn warn(&mut self, _: &str) {}
-//! # }
+//! use wipam_core::{invoke::Invocation, memory::MemoryStore};
+//!
 //! let engine = Engine::new(wipam_artifact::compiled(), Limits::default())?;
 //! let invocation = Invocation { command: "VERSION".into(), ..Invocation::default() };
-//! let answer = engine.invoke(&invocation, Network(MemoryStore::default()))?;
+//! let answer = engine.invoke(&invocation, MemoryStore::default())?;
 //! assert!(answer.is_ok_and(|text| text.contains("supportedVersions")));
 //! # Ok::<(), wipam_engine::EngineError>(())
 //! ```
@@ -127,7 +119,7 @@ impl Engine {
                     EngineError::Overran(format!("{} units of fuel", self.limits.fuel))
                 }
                 (Some(Trap::StackOverflow), _) => {
-                    EngineError::Overran("512 KiB of stack".to_owned())
+                    EngineError::Overran(format!("{} bytes of stack", settings::STACK))
                 }
                 (_, Some(what)) => EngineError::Overran(what),
                 _ => kind(format!("{error:#}")),

@@ -35,6 +35,7 @@ impl Limits {
             .build();
         Limiter {
             limits,
+            memory: self.memory,
             refused: None,
         }
     }
@@ -44,6 +45,7 @@ impl Limits {
 /// traps like one that has crashed.
 pub(crate) struct Limiter {
     limits: StoreLimits,
+    memory: usize,
     pub(crate) refused: Option<String>,
 }
 
@@ -56,7 +58,10 @@ impl ResourceLimiter for Limiter {
     ) -> Result<bool> {
         let allowed = self.limits.memory_growing(current, desired, maximum)?;
         if !allowed {
-            self.refused = Some(format!("memory, wanting {desired} bytes"));
+            self.refused = Some(format!(
+                "{} bytes of memory, wanting {desired}",
+                self.memory
+            ));
         }
         Ok(allowed)
     }

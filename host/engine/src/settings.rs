@@ -3,6 +3,9 @@
 
 use wasmtime::Config;
 
+/// Bytes of stack that a component may use.
+pub(crate) const STACK: usize = 512 << 10;
+
 /// How code is generated, and what it may assume.
 pub(crate) fn config() -> Config {
     let mut config = Config::new();
@@ -10,7 +13,7 @@ pub(crate) fn config() -> Config {
         // Fuel bounds every loop, needs no second thread to enforce it, and
         // runs out at the same place each time.
         .consume_fuel(true)
-        .max_wasm_stack(512 << 10)
+        .max_wasm_stack(STACK)
         // By default a memory reserves gigabytes of address space, which fails
         // under `ulimit -v` and in small machines. Without the last setting it
         // would still reserve 2 GiB for growth. The guard makes bounds checks

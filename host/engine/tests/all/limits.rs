@@ -1,26 +1,8 @@
 //! Limits hold, and what is left behind is known.
 
-use wipam_core::environment::Environment;
 use wipam_core::invoke::Invocation;
 use wipam_core::memory::MemoryStore;
-use wipam_core::store::{Access, Location, StoreError};
 use wipam_engine::{Code, Engine, EngineError, Limits};
-
-struct Network(MemoryStore);
-
-impl Environment for Network {
-    type Store = MemoryStore;
-
-    fn open(&mut self, _: &Location, _: Access) -> Result<Option<MemoryStore>, StoreError> {
-        Ok(Some(self.0.clone()))
-    }
-
-    fn resolv_conf(&mut self, _: &str) -> Result<String, StoreError> {
-        Ok(String::new())
-    }
-
-    fn warn(&mut self, _: &str) {}
-}
 
 fn add(padding: usize) -> Invocation {
     let config = format!(
@@ -45,9 +27,7 @@ fn engine(limits: Limits) -> Engine {
 fn the_largest_input_is_within_the_limits() {
     let engine = engine(Limits::default());
     let store = MemoryStore::default();
-    let answer = engine
-        .invoke(&add(8 << 20), Network(store.clone()))
-        .unwrap();
+    let answer = engine.invoke(&add(8 << 20), store.clone()).unwrap();
     assert!(answer.unwrap().contains("10.1.0.2/24"));
     assert_eq!(store.len(), 1);
 }
@@ -60,9 +40,7 @@ fn fuel_runs_out() {
             ..Limits::default()
         });
         let store = MemoryStore::default();
-        let error = engine
-            .invoke(&add(1 << 20), Network(store.clone()))
-            .unwrap_err();
+        let error = engine.invoke(&add(1 << 20), store.clone()).unwrap_err();
         assert!(matches!(error, EngineError::Overran(_)), "{fuel}: {error}");
         assert!(error.to_string().contains(&fuel.to_string()));
         assert!(store.is_empty());
@@ -76,17 +54,12 @@ fn memory_runs_out() {
         ..Limits::default()
     });
     let store = MemoryStore::default();
-    let error = engine
-        .invoke(&add(4 << 20), Network(store.clone()))
-        .unwrap_err();
+    let error = engine.invoke(&add(4 << 20), store.clone()).unwrap_err();
     assert!(matches!(error, EngineError::Overran(_)), "{error}");
     assert!(error.to_string().contains("memory"), "{error}");
     assert!(store.is_empty());
     // The engine is as good as new: the next invocation has a store of its own.
-    engine
-        .invoke(&add(0), Network(store.clone()))
-        .unwrap()
-        .unwrap();
+    engine.invoke(&add(0), store.clone()).unwrap().unwrap();
     assert_eq!(store.len(), 1);
 }
 
@@ -107,10 +80,7 @@ fn code_that_is_not_ours_is_refused() {
 fn a_node_full_of_attachments_is_within_the_limits() {
     let engine = engine(Limits::default());
     let store = MemoryStore::default();
-    engine
-        .invoke(&add(0), Network(store.clone()))
-        .unwrap()
-        .unwrap();
+    engine.invoke(&add(0), store.clone()).unwrap().unwrap();
     let valid: Vec<_> = (0..60_000)
         .map(|n| format!(r#"{{"containerID":"{n:064x}","ifname":"eth0"}}"#))
         .collect();
@@ -125,6 +95,6 @@ fn a_node_full_of_attachments_is_within_the_limits() {
         config: config.into_bytes(),
         ..Invocation::default()
     };
-    engine.invoke(&gc, Network(store.clone())).unwrap().unwrap();
+    engine.invoke(&gc, store.clone()).unwrap().unwrap();
     assert!(store.is_empty());
 }
