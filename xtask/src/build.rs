@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::setup;
-use crate::shell::{cargo, root, run};
+use crate::shell::{cargo, root, run, target_dir};
 
 /// Static binaries and the component, in `dist/`.
 pub(crate) fn dist() -> Outcome<PathBuf> {
@@ -35,10 +35,6 @@ fn copy(from: &Path, to: &Path) -> Outcome {
         to.strip_prefix(root()).unwrap_or(to).display()
     );
     Ok(())
-}
-
-fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// What to build for, and with which flags for it. Naming the target keeps the

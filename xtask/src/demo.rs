@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::Outcome;
 use crate::setup;
-use crate::shell::{self, cargo, root};
+use crate::shell::{self, cargo, root, target_dir};
 
 struct Demo {
     binary: PathBuf,
@@ -19,9 +19,7 @@ pub(crate) fn run() -> Outcome {
     setup::wasm_target()?;
     println!("building host-local (the first time takes some minutes)");
     shell::run(cargo().args(["build", "--locked", "--package", "wipam-cni"]))?;
-    let binary = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), PathBuf::from)
-        .join("debug/host-local");
+    let binary = target_dir().join("debug/host-local");
     let data = tempfile::tempdir()?;
     let config = format!(
         r#"{{ "cniVersion": "1.1.0", "name": "demo",

@@ -58,15 +58,7 @@ pub(crate) fn musl(arch: &str) -> Outcome<bool> {
     }
     let compiler = format!("{arch}-linux-musl-gcc");
     if !has(&compiler) {
-        println!("installing from Debian: musl-tools");
-        run(program("apt-get").args(["-qq", "update"]))?;
-        run(program("apt-get").args([
-            "-qq",
-            "install",
-            "-y",
-            "--no-install-recommends",
-            "musl-tools",
-        ]))?;
+        from_debian(&["musl-tools"])?;
     }
     Ok(has(&compiler))
 }
@@ -87,11 +79,15 @@ pub(crate) fn test_tools() -> Outcome {
     if missing.is_empty() {
         return Ok(());
     }
-    println!("installing from Debian: {}", missing.join(" "));
+    from_debian(&missing)
+}
+
+fn from_debian(packages: &[&str]) -> Outcome {
+    println!("installing from Debian: {}", packages.join(" "));
     run(program("apt-get").args(["-qq", "update"]))?;
     run(program("apt-get")
         .args(["-qq", "install", "-y", "--no-install-recommends"])
-        .args(missing))
+        .args(packages))
 }
 
 /// cargo-deny, in a place of its own if it is not installed. Unoptimised: it

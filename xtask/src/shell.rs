@@ -14,6 +14,11 @@ pub(crate) fn root() -> PathBuf {
         .collect()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// Whether a program can be found.
 pub(crate) fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
