@@ -1,8 +1,8 @@
 //! Stores that are a ledger and something that lives as long.
 
-/// Makes a type a [`Store`](wipam_core::store::Store) that does what the ledger in its field does.
+/// Makes a type a [`Store`](wipam_core::store::Store) that does what its field `ledger` does.
 macro_rules! store_by_ledger {
-    ($type:ty, $field:ident) => {
+    ($type:ty) => {
         const _: () = {
             use std::net::IpAddr;
 
@@ -15,41 +15,41 @@ macro_rules! store_by_ledger {
                     &mut self,
                     container: &ContainerId,
                 ) -> Result<Vec<Reservation>, StoreError> {
-                    self.$field.held_by(container)
+                    self.ledger.held_by(container)
                 }
                 fn holder(&mut self, address: IpAddr) -> Result<Holder, StoreError> {
-                    self.$field.holder(address)
+                    self.ledger.holder(address)
                 }
                 fn next_free(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
-                    self.$field.next_free(span)
+                    self.ledger.next_free(span)
                 }
                 fn reserve(
                     &mut self,
                     address: IpAddr,
                     owner: &Attachment,
                 ) -> Result<bool, StoreError> {
-                    self.$field.reserve(address, owner)
+                    self.ledger.reserve(address, owner)
                 }
                 fn release(&mut self, address: IpAddr, owner: &Owner) -> Result<bool, StoreError> {
-                    self.$field.release(address, owner)
+                    self.ledger.release(address, owner)
                 }
                 fn last_reserved(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
-                    self.$field.last_reserved(index)
+                    self.ledger.last_reserved(index)
                 }
                 fn all_last_reserved(&mut self) -> Result<Vec<IpAddr>, StoreError> {
-                    self.$field.all_last_reserved()
+                    self.ledger.all_last_reserved()
                 }
                 fn set_last_reserved(&mut self, index: u32, to: IpAddr) -> Result<(), StoreError> {
-                    self.$field.set_last_reserved(index, to)
+                    self.ledger.set_last_reserved(index, to)
                 }
                 fn reservations(
                     &mut self,
                     after: Option<IpAddr>,
                 ) -> Result<Vec<Reservation>, StoreError> {
-                    self.$field.reservations(after)
+                    self.ledger.reservations(after)
                 }
                 fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError> {
-                    self.$field.reclaim()
+                    self.ledger.reclaim()
                 }
             }
         };

@@ -56,7 +56,7 @@ impl MemoryStore {
     }
 }
 
-store_by_ledger!(MemoryStore, ledger);
+store_by_ledger!(MemoryStore);
 
 #[derive(Debug)]
 struct Shared(Rc<RefCell<MemoryDirectory>>);

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::store::Owner;
 
-/// No record is longer: an id and an interface name are names of files or
-/// links, and those have at most 255 bytes. Whatever is longer is not ours.
+/// No record is longer: a container id has at most [`ContainerId::LONGEST`]
+/// bytes and an interface name 15, with room for blanks around them. Whatever
+/// is longer is not ours.
 pub(crate) const LONGEST: usize = 4096;
 
 /// Between container id and interface name, since host-local 0.8.

@@ -97,7 +97,7 @@ impl DiskStore {
     }
 }
 
-store_by_ledger!(DiskStore, ledger);
+store_by_ledger!(DiskStore);
 
 /// `None`: goes on without a lock.
 fn take_lock(

@@ -21,24 +21,19 @@ fn refusal(result: Result<Option<DiskStore>, StoreError>) -> StoreError {
 #[test]
 fn only_adding_makes_directories() {
     let place = Place::bare();
-    for access in [
-        Access::Release,
-        Access::Collect,
-        Access::Read,
-        Access::Inspect,
-    ] {
-        assert!(place.try_open(access).unwrap().is_none());
-    }
+    let opens_nothing = || {
+        [
+            Access::Release,
+            Access::Collect,
+            Access::Read,
+            Access::Inspect,
+        ]
+        .map(|access| assert!(place.try_open(access).unwrap().is_none()))
+    };
+    opens_nothing();
     assert!(!place.data.exists());
     fs::create_dir(&place.data).unwrap();
-    for access in [
-        Access::Release,
-        Access::Collect,
-        Access::Read,
-        Access::Inspect,
-    ] {
-        assert!(place.try_open(access).unwrap().is_none());
-    }
+    opens_nothing();
     assert!(!place.net.exists());
     fs::create_dir(&place.net).unwrap();
     for access in [Access::Read, Access::Inspect] {

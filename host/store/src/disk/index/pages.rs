@@ -107,7 +107,7 @@ impl Pages {
     }
 
     /// Goes through the pages in which entries of this hash can be, until
-    /// `visit` is content; `false` if it never was.
+    /// `visit` is content, and tells at which; `None` if it never was.
     fn walk(
         &mut self,
         hash: u64,
@@ -233,7 +233,7 @@ impl Pages {
                 start = offset(number);
             }
             let page = self.cache.get(&number).ok_or_else(damaged)?;
-            run.extend(page.encode(self.salt ^ u64::from(number)));
+            run.extend(page.encode(self.seed(number)));
             expected = number.checked_add(1);
         }
         self.file.write_all_at(&run, start)
