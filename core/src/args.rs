@@ -91,43 +91,67 @@ impl Args {
     /// error unless `IgnoreUnknown` is true, wherever it stands.
     pub fn parse(text: &str) -> Result<Self, ArgsError> {
         let mut args = Self::default();
-        let mut ignore_unknown = false;
-        let mut unknown = Vec::new();
-        if text.is_empty() {
-            return Ok(args);
-        }
-        for pair in text.split(';') {
-            let (key, value) = pair
-                .split_once('=')
-                .filter(|(_, value)| !value.contains('='))
-                .ok_or_else(|| ArgsError::Pair(pair.to_owned()))?;
-            match key {
-                "IP" if value.is_empty() => args.ip = None,
-                "IP" => {
-                    args.ip = Some(parse_request(value).map_err(|cause| ArgsError::Ip {
-                        pair: pair.to_owned(),
-                        value: value.to_owned(),
-                        cause,
-                    })?);
-                }
-                "IgnoreUnknown" => {
-                    ignore_unknown = match value.to_ascii_lowercase().as_str() {
-                        "1" | "true" => true,
-                        "0" | "false" => false,
-                        _ => {
-                            return Err(ArgsError::IgnoreUnknown {
-                                pair: pair.to_owned(),
-                                value: value.to_owned(),
-                            });
-                        }
-                    }
-                }
-                _ => unknown.push(pair.to_owned()),
-            }
-        }
-        if !unknown.is_empty() && !ignore_unknown {
-            return Err(ArgsError::Unknown(unknown));
-        }
+        read(text, &["IP"], |pair, _, value| {
+            args.ip = match value {
+                "" => None,
+                _ => Some(parse_request(value).map_err(|cause| ArgsError::Ip {
+                    pair: pair.to_owned(),
+                    value: value.to_owned(),
+                    cause,
+                })?),
+            };
+            Ok(())
+        })?;
         Ok(args)
     }
+}
+
+/// The pairs whose keys are among `known`, in their order, for plugins with
+/// other keys than host-local's. The rules are those of [`Args::parse`].
+pub fn known_pairs(text: &str, known: &[&str]) -> Result<Vec<(String, String)>, ArgsError> {
+    let mut pairs = Vec::new();
+    read(text, known, |_, key, value| {
+        pairs.push((key.to_owned(), value.to_owned()));
+        Ok(())
+    })?;
+    Ok(pairs)
+}
+
+/// Hands each known pair to `take`: all of it, its key and its value.
+fn read(
+    text: &str,
+    known: &[&str],
+    mut take: impl FnMut(&str, &str, &str) -> Result<(), ArgsError>,
+) -> Result<(), ArgsError> {
+    let mut ignore_unknown = false;
+    let mut unknown = Vec::new();
+    if text.is_empty() {
+        return Ok(());
+    }
+    for pair in text.split(';') {
+        let (key, value) = pair
+            .split_once('=')
+            .filter(|(_, value)| !value.contains('='))
+            .ok_or_else(|| ArgsError::Pair(pair.to_owned()))?;
+        match key {
+            "IgnoreUnknown" => {
+                ignore_unknown = match value.to_ascii_lowercase().as_str() {
+                    "1" | "true" => true,
+                    "0" | "false" => false,
+                    _ => {
+                        return Err(ArgsError::IgnoreUnknown {
+                            pair: pair.to_owned(),
+                            value: value.to_owned(),
+                        });
+                    }
+                }
+            }
+            _ if known.contains(&key) => take(pair, key, value)?,
+            _ => unknown.push(pair.to_owned()),
+        }
+    }
+    if !unknown.is_empty() && !ignore_unknown {
+        return Err(ArgsError::Unknown(unknown));
+    }
+    Ok(())
 }

@@ -126,7 +126,7 @@ impl Object<'_> {
     pub(crate) fn invalid(&self, name: &str, found: &str, cause: AddressError) -> ConfigError {
         let path = self
             .get(name)
-            .map_or_else(|| name.to_owned(), |f| f.path().to_owned());
+            .map_or_else(|| self.path_of(name), |f| f.path().to_owned());
         ConfigError::Address {
             path,
             found: found.to_owned(),

@@ -1,4 +1,5 @@
-//! Name resolution settings, from a file in the format of resolv.conf(5).
+//! Name resolution settings, from JSON or from a file in the format of
+//! resolv.conf(5).
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -7,6 +8,8 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use serde::Serialize;
+
+use crate::json::{Field, JsonError, Object};
 
 /// Spec 1.1, "Success", `dns`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,6 +32,33 @@ impl Dns {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Reads a `dns` object of a configuration or a result. Empty texts and
+    /// lists are as good as absent.
+    pub fn read(dns: &Object<'_>) -> Result<Self, JsonError> {
+        let list = |name| {
+            let items = dns.list(name)?;
+            items.iter().map(Field::text).collect::<Result<_, _>>()
+        };
+        Ok(Self {
+            nameservers: list("nameservers")?,
+            domain: dns.text("domain")?.filter(|domain| !domain.is_empty()),
+            search: list("search")?,
+            options: list("options")?,
+        })
+    }
+
+    /// Reads the `dns` object of a network configuration as what takes the
+    /// place of a delegate's settings: nothing where it says nothing, so that
+    /// these stay. An empty list says something: there are to be no servers,
+    /// domains or options, and whatever the delegate gave goes.
+    pub fn configured(dns: &Object<'_>) -> Result<Option<Self>, JsonError> {
+        let read = Self::read(dns)?;
+        let says_something = ["nameservers", "search", "options"]
+            .iter()
+            .any(|name| dns.get(name).is_some());
+        Ok((says_something || !read.is_empty()).then_some(read))
     }
 
     /// Reads the text of a resolv.conf as resolv.conf(5) has it: of `domain`
@@ -96,6 +126,7 @@ impl Dns {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -122,6 +153,49 @@ mod tests {
             (dns.search, dns.domain),
             (["a"].map(String::from).into(), None)
         );
+    }
+
+    fn object(text: &str) -> Object<'_> {
+        Field::document(text).unwrap().object().unwrap()
+    }
+
+    #[test]
+    fn objects_are_read() {
+        let dns = object(
+            r#"{"nameservers":["192.0.2.53"],"domain":"a.test","search":["b.test"],
+                "options":["ndots:5"]}"#,
+        );
+        let dns = Dns::read(&dns).unwrap();
+        assert_eq!(dns.nameservers, ["192.0.2.53"]);
+        assert_eq!(dns.domain.as_deref(), Some("a.test"));
+        assert_eq!((dns.search.len(), dns.options.len()), (1, 1));
+        for (text, place) in [
+            (
+                r#"{"nameservers":"192.0.2.53"}"#,
+                "nameservers: wanted a list",
+            ),
+            (r#"{"search":["a",null]}"#, "search[1]: wanted a string"),
+            (r#"{"domain":1}"#, "domain: wanted a string"),
+        ] {
+            let error = Dns::read(&object(text)).unwrap_err();
+            assert!(format!("{error}").starts_with(place), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_says_something() {
+        for text in [
+            "null",
+            "{}",
+            r#"{"domain":"","search":null}"#,
+            r#"{"other":[]}"#,
+        ] {
+            assert_eq!(Dns::configured(&object(text)), Ok(None), "{text}");
+        }
+        let empty = Dns::configured(&object(r#"{"nameservers":[]}"#));
+        assert_eq!(empty, Ok(Some(Dns::default())));
+        let domain = Dns::configured(&object(r#"{"domain":"a.test"}"#));
+        assert!(domain.is_ok_and(|dns| dns.is_some_and(|dns| !dns.is_empty())));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::allocate::AllocateError;
 use crate::config::ConfigError;
 use crate::json::JsonError;
 use crate::names::{NameError, NetworkName};
+use crate::result::ResultError;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::version::{Version, VersionError};
 
@@ -32,6 +33,9 @@ pub mod code {
     pub const TRY_AGAIN: u32 = 11;
     /// STATUS: an ADD would not work.
     pub const UNAVAILABLE: u32 = 50;
+    /// Spec: nobody can be attached now, and those who are may have lost the
+    /// network.
+    pub const LIMITED: u32 = 51;
     /// Ours: the component crashed.
     pub const COMPONENT_TRAPPED: u32 = 100;
     /// Ours: the component exceeded a limit.
@@ -75,6 +79,8 @@ pub enum Fault {
         /// Why.
         cause: AllocateError,
     },
+    /// A result cannot be read, or not be said in a version.
+    Result(ResultError),
     /// CHECK found no reservation.
     NotReserved {
         /// The container.
@@ -91,6 +97,12 @@ pub enum Fault {
 impl From<ConfigError> for Fault {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+impl From<ResultError> for Fault {
+    fn from(error: ResultError) -> Self {
+        Self::Result(error)
     }
 }
 
@@ -123,6 +135,8 @@ impl Fault {
                 AllocateError::Duplicate { .. } => code::INTERNAL,
                 AllocateError::Store { cause } => store_code(cause),
             },
+            Self::Result(ResultError::Field(_) | ResultError::Version { .. }) => code::DECODE,
+            Self::Result(ResultError::NoAddress(_)) => code::CONFIG,
             Self::NotReserved { .. } => code::INTERNAL,
             Self::Unavailable(_) => code::UNAVAILABLE,
         }
@@ -174,6 +188,7 @@ impl fmt::Display for Fault {
             ),
             Self::Store(error) => error.fmt(f),
             Self::Allocate { cause, .. } => cause.fmt(f),
+            Self::Result(error) => error.fmt(f),
             Self::NotReserved { container, .. } => {
                 write!(
                     f,
@@ -185,6 +200,8 @@ impl fmt::Display for Fault {
         }
     }
 }
+
+impl core::error::Error for Fault {}
 
 /// An error as it goes to standard output: spec 1.1, "Error".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

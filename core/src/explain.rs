@@ -8,8 +8,8 @@ use core::fmt::Write;
 use crate::allocate::usable;
 use crate::config::{self, Config};
 use crate::error::Fault;
-use crate::invoke::network_name;
 use crate::json::{Field, to_text};
+use crate::parameters::Network;
 use crate::range::{Range, Span};
 use crate::range_set::RangeSet;
 use crate::store::Location;
@@ -26,13 +26,9 @@ fn read(config: &[u8]) -> Result<String, Fault> {
     let document = Field::document(&text)
         .and_then(|field| field.object())
         .map_err(Fault::Document)?;
-    let network = network_name(&document)?;
-    let asked = document
-        .text("cniVersion")
-        .map_err(Fault::VersionType)?
-        .unwrap_or_default();
-    let version = Version::of_config(&asked).map_err(Fault::Version)?;
-    let location = config::location(&document, network, |_| {})?;
+    let network = Network::read(&document)?;
+    let version = network.configured()?;
+    let location = config::location(&document, network.name, |_| {})?;
     let config = Config::read(&document, "", version)?;
     let mut out = String::new();
     // OK because writing to a string cannot fail.

@@ -9,10 +9,10 @@ use crate::config;
 use crate::environment::Environment;
 use crate::error::{CniError, Fault};
 use crate::json::{Field, Object, to_text};
-use crate::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
-use crate::result::version_info;
+use crate::names::NetworkName;
+use crate::parameters::{Command, Needs, Network};
 use crate::store::Location;
-use crate::version::Version;
+use crate::version::{Version, version_info};
 
 /// The protocol's parameters: spec 1.1, "Execution protocol". Variables that
 /// are not set are empty, which the specification treats alike.
@@ -66,54 +66,48 @@ impl<E: Environment> Execution<'_, E> {
     /// errors can carry it.
     fn run(&mut self, version: &mut Version) -> Result<String, Fault> {
         let invocation = self.invocation;
-        let command = invocation.command.as_str();
-        if command == "VERSION" {
+        if invocation.command == "VERSION" {
             return Ok(version_info());
         }
-        self.require_variables()?;
-        let attachment = self.attachment()?;
+        let command = Command::read(invocation, Needs::NoPath)?;
 
         let text = to_text(&invocation.config);
         let document = Field::document(&text)
             .and_then(|field| field.object())
             .map_err(Fault::Document)?;
-        let network = network_name(&document)?;
-        let asked = document.text("cniVersion").map_err(Fault::VersionType);
-        if let Ok(text) = &asked {
-            let known = Version::of_config(text.as_deref().unwrap_or_default());
-            *version = known.unwrap_or(*version);
-        }
+        let network = Network::read(&document)?;
+        *version = network.version_of_errors();
 
-        match (command, attachment) {
-            ("ADD", Some(attachment)) => {
-                let asked = asked?.unwrap_or_default();
-                let version = Version::of_config(&asked).map_err(Fault::Version)?;
+        let asked = network.version(&command);
+        let name = network.name;
+        match command {
+            Command::Add(attachment) => {
+                let version = asked?;
                 if invocation.own_netns {
                     return Err(Fault::OwnNamespace(invocation.netns.clone()));
                 }
-                let location = config::location(&document, network, |_| {})?;
+                let location = config::location(&document, name, |_| {})?;
                 commands::add(self.frame(&document), version, &location, &attachment)
             }
-            ("CHECK", Some(attachment)) => {
-                let version = self.check_version(asked, "CHECK", Version::V0_4_0)?;
-                let location = config::location(&document, network, |_| {})?;
+            Command::Check(attachment) => {
+                let version = asked?;
+                let location = config::location(&document, name, |_| {})?;
                 commands::check(self.frame(&document), version, &location, &attachment)
             }
-            ("DEL", Some(attachment)) => {
-                let location = self.location_only(&document, network, asked)?;
+            Command::Del(attachment) => {
+                let location = self.location_only(&document, name, asked)?;
                 commands::del(self.frame(&document), &location, &attachment)
             }
-            ("GC", _) => {
-                self.check_version(asked.clone(), "GC", Version::V1_1_0)?;
-                let location = self.location_only(&document, network, asked)?;
+            Command::Gc => {
+                let location = self.location_only(&document, name, Ok(asked?))?;
                 commands::gc(self.frame(&document), &location)
             }
-            ("STATUS", _) => {
-                let version = self.check_version(asked, "STATUS", Version::V1_1_0)?;
-                let location = config::location(&document, network, |_| {});
+            Command::Status => {
+                let version = asked?;
+                let location = config::location(&document, name, |_| {});
                 commands::status(self.frame(&document), version, location)
             }
-            _ => Err(Fault::UnknownCommand(invocation.command.clone())),
+            Command::Unknown(command) => Err(Fault::UnknownCommand(command)),
         }
     }
 
@@ -125,88 +119,15 @@ impl<E: Environment> Execution<'_, E> {
         }
     }
 
-    /// The attachment, for the commands that are about one. A command that is
-    /// not known may come without.
-    fn attachment(&self) -> Result<Option<Attachment>, Fault> {
-        if matches!(self.invocation.command.as_str(), "GC" | "STATUS") {
-            return Ok(None);
-        }
-        let container = unless_empty(ContainerId::new(&self.invocation.container_id))?;
-        let interface = unless_empty(InterfaceName::new(&self.invocation.interface_name))?;
-        Ok(container
-            .zip(interface)
-            .map(|(container, interface)| Attachment {
-                container,
-                interface,
-            }))
-    }
-
-    /// Which variables a command cannot do without. `CNI_PATH` is for plugins
-    /// that call others; the specification asks it of GC all the same.
-    fn require_variables(&self) -> Result<(), Fault> {
-        let Invocation {
-            container_id,
-            interface_name,
-            netns,
-            path,
-            ..
-        } = self.invocation;
-        let command = self.invocation.command.as_str();
-        let wanted = [
-            (
-                "CNI_CONTAINERID",
-                container_id,
-                matches!(command, "ADD" | "CHECK" | "DEL"),
-            ),
-            ("CNI_NETNS", netns, matches!(command, "ADD" | "CHECK")),
-            (
-                "CNI_IFNAME",
-                interface_name,
-                matches!(command, "ADD" | "CHECK" | "DEL"),
-            ),
-            ("CNI_PATH", path, command == "GC"),
-        ];
-        let missing: Vec<_> = wanted
-            .iter()
-            .filter(|(_, value, required)| *required && value.is_empty())
-            .map(|(name, ..)| *name)
-            .collect();
-        // Where something is missing anyway, all that libcni would miss is
-        // named, so that it is put right in one go.
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let mut names = missing;
-        if path.is_empty() && !names.contains(&"CNI_PATH") {
-            names.push("CNI_PATH");
-        }
-        Err(Fault::MissingVariables(names.join(",")))
-    }
-
-    fn check_version(
-        &self,
-        asked: Result<Option<String>, Fault>,
-        command: &'static str,
-        since: Version,
-    ) -> Result<Version, Fault> {
-        let asked = asked?.unwrap_or_default();
-        Version::allows(&asked, command, since).map_err(Fault::Version)?;
-        Version::of_config(&asked).map_err(Fault::Version)
-    }
-
     /// For the commands that release: whatever else is wrong with the
     /// configuration must not keep a reservation alive, so it is only told.
     fn location_only(
         &mut self,
         document: &Object<'_>,
         network: NetworkName,
-        asked: Result<Option<String>, Fault>,
+        version: Result<Version, Fault>,
     ) -> Result<Location, Fault> {
         let mut ignored = Vec::new();
-        let version = match asked.map(Option::unwrap_or_default) {
-            Ok(text) => Version::of_config(&text).map_err(Fault::Version),
-            Err(fault) => Err(fault),
-        };
         let location = config::location(document, network, |error| {
             ignored.push(Fault::Config(error))
         })?;
@@ -223,23 +144,4 @@ impl<E: Environment> Execution<'_, E> {
         }
         Ok(location)
     }
-}
-
-fn unless_empty<T>(name: Result<T, NameError>) -> Result<Option<T>, Fault> {
-    match name {
-        Ok(name) => Ok(Some(name)),
-        Err(NameError::Empty) => Ok(None),
-        Err(error) => Err(Fault::Variable(error)),
-    }
-}
-
-pub(crate) fn network_name(document: &Object<'_>) -> Result<NetworkName, Fault> {
-    let name = document
-        .text("name")
-        .map_err(Fault::Document)?
-        .unwrap_or_default();
-    NetworkName::new(&name).map_err(|error| match error {
-        NameError::Empty => Fault::NoNetworkName,
-        error => Fault::NetworkName(error),
-    })
 }

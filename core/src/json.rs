@@ -186,12 +186,13 @@ impl<'a> Object<'a> {
             .iter()
             .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
             .map(|(key, raw)| Field {
-                path: self.join(key),
+                path: self.path_of(key),
                 raw,
             })
     }
 
-    fn join(&self, key: &str) -> String {
+    /// Where the field of this name stands, or would.
+    pub fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {
@@ -224,7 +225,7 @@ impl<'a> Object<'a> {
     /// last `null` among them.
     pub fn object(&self, name: &str) -> Result<Object<'a>, JsonError> {
         let mut merged = Object {
-            path: self.join(name),
+            path: self.path_of(name),
             members: Vec::new(),
         };
         for field in self.all(name) {

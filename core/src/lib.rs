@@ -27,11 +27,14 @@ pub mod invoke;
 pub mod json;
 pub mod memory;
 pub mod names;
+pub mod parameters;
 pub mod range;
 pub mod range_set;
 pub mod result;
 pub mod route;
 pub mod store;
+pub mod valid;
 pub mod version;
 
 mod commands;
+mod render;

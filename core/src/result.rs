@@ -1,156 +1,215 @@
-//! What ADD prints, in the shape of each version of the specification.
+//! The result of an ADD as plugins hand it on: read from the shape of any
+//! version of the specification, and printed in that of any other.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::net::IpAddr;
 
-use serde::Serialize;
+use ipnet::IpNet;
 
+use crate::address::{parse_address, parse_prefix};
 use crate::allocate::Allocation;
+use crate::config::ConfigError;
 use crate::dns::Dns;
+use crate::json::{Field, JsonError, Object};
 use crate::route::Route;
 use crate::version::Version;
 
-/// ADD's answer before it has a shape.
-pub struct Outcome<'a> {
-    /// One address from each range set, in the order of the sets.
-    pub allocations: &'a [Allocation],
-    /// Routes of the configuration.
-    pub routes: &'a [Route],
+/// A result: spec 1.1, "Success".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Success {
+    /// The interfaces of the attachment, on the host and in the container.
+    /// IPAM plugins name none.
+    pub interfaces: Vec<Interface>,
+    /// The addresses of the attachment.
+    pub ips: Vec<Ip>,
+    /// The routes of the attachment.
+    pub routes: Vec<Route>,
     /// Name resolution settings.
-    pub dns: &'a Dns,
+    pub dns: Dns,
 }
 
-/// From 0.3.0 on.
-#[derive(Serialize)]
-struct Current<'a> {
-    #[serde(rename = "cniVersion")]
-    cni_version: &'static str,
-    ips: Vec<Ip>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    routes: &'a [Route],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dns: Option<&'a Dns>,
+/// An interface: spec 1.1, "Success", `interfaces`. Empty texts are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its hardware address, as it was written.
+    pub mac: Option<String>,
+    /// Largest packet, in bytes. Since 1.1.0.
+    pub mtu: Option<i64>,
+    /// The network name space it is in; empty on the host.
+    pub sandbox: String,
+    /// Path of the socket behind it. Since 1.1.0.
+    pub socket_path: Option<String>,
+    /// The PCI device behind it. Since 1.1.0.
+    pub pci_id: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Ip {
-    /// Gone since 1.0.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'static str>,
-    address: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gateway: Option<IpAddr>,
+/// An address: spec 1.1, "Success", `ips`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Number of its interface in `interfaces`, as it was written: nobody
+    /// checked that there is one.
+    pub interface: Option<i64>,
+    /// The address with the length of its subnet; host bits are kept.
+    pub address: IpNet,
+    /// Gateway of the subnet.
+    pub gateway: Option<IpAddr>,
 }
 
-/// 0.1.0 and 0.2.0: one address for each family.
-#[derive(Serialize)]
-struct Early<'a> {
-    #[serde(rename = "cniVersion")]
-    cni_version: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ip4: Option<EarlyIp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ip6: Option<EarlyIp>,
-    dns: &'a Dns,
-}
-
-#[derive(Serialize)]
-struct EarlyIp {
-    ip: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gateway: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    routes: Vec<EarlyRoute>,
-}
-
-#[derive(Serialize)]
-struct EarlyRoute {
-    dst: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gw: Option<IpAddr>,
-}
-
-impl Outcome<'_> {
-    /// The result object of this version.
-    pub fn render(&self, version: Version) -> String {
-        let text = if version < Version::V0_3_0 {
-            serde_json::to_string_pretty(&self.early(version))
-        } else {
-            serde_json::to_string_pretty(&self.current(version))
-        };
-        // OK because maps with keys that are no text are the only thing that
-        // cannot be written, and there are none.
-        text.unwrap_or_default()
-    }
-
-    fn current(&self, version: Version) -> Current<'_> {
-        let before_1_0 = version < Version::V1_0_0;
-        let ips = self
-            .allocations
-            .iter()
-            .map(|allocation| Ip {
-                version: before_1_0.then_some(if allocation.address.is_ipv4() {
-                    "4"
-                } else {
-                    "6"
-                }),
-                address: allocation.in_cidr().to_string(),
-                gateway: allocation.gateway,
-            })
-            .collect();
-        let dns = (before_1_0 || !self.dns.is_empty()).then_some(self.dns);
-        Current {
-            cni_version: version.as_str(),
-            ips,
-            routes: self.routes,
-            dns,
-        }
-    }
-
-    fn early(&self, version: Version) -> Early<'_> {
-        let of = |is_ipv4: bool| {
-            let allocation = self
-                .allocations
-                .iter()
-                .find(|a| a.address.is_ipv4() == is_ipv4)?;
-            let routes = self
-                .routes
-                .iter()
-                .filter(|route| route.dst.addr().is_ipv4() == is_ipv4);
-            Some(EarlyIp {
-                ip: allocation.in_cidr().to_string(),
-                gateway: allocation.gateway,
-                routes: routes
-                    .map(|route| EarlyRoute {
-                        dst: route.dst.to_string(),
-                        gw: route.gw,
-                    })
-                    .collect(),
-            })
-        };
-        Early {
-            cni_version: version.as_str(),
-            ip4: of(true),
-            ip6: of(false),
-            dns: self.dns,
+impl From<&Allocation> for Ip {
+    fn from(allocation: &Allocation) -> Self {
+        Self {
+            interface: None,
+            address: allocation.in_cidr(),
+            gateway: allocation.gateway,
         }
     }
 }
 
-/// What VERSION prints.
-pub fn version_info() -> String {
-    #[derive(Serialize)]
-    struct Info {
-        #[serde(rename = "cniVersion")]
-        cni_version: &'static str,
-        #[serde(rename = "supportedVersions")]
-        supported_versions: [&'static str; Version::ALL.len()],
+/// Why a result cannot be read, or not printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultError {
+    /// A field is of the wrong type, or no address.
+    Field(ConfigError),
+    /// `cniVersion` is none of ours, so the shape is not known.
+    Version {
+        /// The field.
+        path: String,
+        /// What it holds.
+        found: String,
+    },
+    /// A result without addresses, before version 0.3.0.
+    NoAddress(Version),
+}
+
+impl fmt::Display for ResultError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(error) => error.fmt(f),
+            Self::Version { path, found } => {
+                write!(f, "{path}: wanted one of")?;
+                for version in Version::ALL {
+                    write!(f, " {version}")?;
+                }
+                write!(f, ", found {found:?}")
+            }
+            Self::NoAddress(version) => write!(
+                f,
+                "cannot convert: no valid IP addresses, and a result of version {version} has to \
+                 have one"
+            ),
+        }
     }
-    let info = Info {
-        cni_version: Version::V1_1_0.as_str(),
-        supported_versions: Version::ALL.map(Version::as_str),
+}
+
+impl core::error::Error for ResultError {}
+
+impl From<ConfigError> for ResultError {
+    fn from(error: ConfigError) -> Self {
+        Self::Field(error)
+    }
+}
+
+impl From<JsonError> for ResultError {
+    fn from(error: JsonError) -> Self {
+        Self::Field(error.into())
+    }
+}
+
+impl Success {
+    /// Reads a result in the shape that its own `cniVersion` names, such as
+    /// an IPAM plugin's answer or `prevResult`.
+    ///
+    /// Where it names none, `otherwise` counts, which is the version of the
+    /// network configuration: plugins have to answer in that, and some leave
+    /// the field out.
+    pub fn read(result: &Object<'_>, otherwise: Version) -> Result<Self, ResultError> {
+        let asked = result.text("cniVersion")?.filter(|text| !text.is_empty());
+        let version = match asked {
+            None => otherwise,
+            Some(found) => Version::of_config(&found).map_err(|_| ResultError::Version {
+                path: result.path_of("cniVersion"),
+                found,
+            })?,
+        };
+        let mut success = Self {
+            dns: Dns::read(&result.object("dns")?)?,
+            ..Self::default()
+        };
+        if version < Version::V0_3_0 {
+            for family in ["ip4", "ip6"] {
+                if result.get(family).is_some() {
+                    success.read_family(&result.object(family)?)?;
+                }
+            }
+            return Ok(success);
+        }
+        success.interfaces = elements(result, "interfaces", |o| Interface::read(o, version))?;
+        success.ips = elements(result, "ips", |ip| Ip::read(ip, "address"))?;
+        success.routes = elements(result, "routes", |route| Ok(Route::read(route)?))?;
+        Ok(success)
+    }
+
+    /// `ip4` or `ip6` of 0.1.0 and 0.2.0.
+    fn read_family(&mut self, family: &Object<'_>) -> Result<(), ResultError> {
+        self.ips.push(Ip::read(family, "ip")?);
+        self.routes
+            .extend(elements(family, "routes", |route| Ok(Route::read(route)?))?);
+        Ok(())
+    }
+}
+
+/// The objects of a list. A `null` among them is an error: left out, it would
+/// shift the numbers of those that follow.
+fn elements<T>(
+    parent: &Object<'_>,
+    name: &str,
+    read: impl Fn(&Object<'_>) -> Result<T, ResultError>,
+) -> Result<Vec<T>, ResultError> {
+    let one = |field: &Field<'_>| {
+        if field.is_null() {
+            return Err(field.mismatch("an object").into());
+        }
+        read(&field.object()?)
     };
-    // OK for the reason above.
-    serde_json::to_string_pretty(&info).unwrap_or_default()
+    parent.list(name)?.iter().map(one).collect()
+}
+
+impl Interface {
+    fn read(interface: &Object<'_>, version: Version) -> Result<Self, ResultError> {
+        let text = |name| {
+            let text = interface.text(name)?;
+            Ok::<_, JsonError>(text.filter(|text| !text.is_empty()))
+        };
+        let mut read = Self {
+            name: text("name")?.unwrap_or_default(),
+            mac: text("mac")?,
+            sandbox: text("sandbox")?.unwrap_or_default(),
+            ..Self::default()
+        };
+        // In earlier versions they are fields that nobody knows.
+        if version >= Version::V1_1_0 {
+            read.mtu = interface.integer("mtu")?.filter(|mtu| *mtu != 0);
+            read.socket_path = text("socketPath")?;
+            read.pci_id = text("pciID")?;
+        }
+        Ok(read)
+    }
+}
+
+impl Ip {
+    fn read(ip: &Object<'_>, name: &str) -> Result<Self, ResultError> {
+        let address = ip.text(name)?.unwrap_or_default();
+        let gateway = ip.text("gateway")?.filter(|gateway| !gateway.is_empty());
+        Ok(Self {
+            interface: ip.integer("interface")?,
+            address: parse_prefix(&address).map_err(|e| ip.invalid(name, &address, e))?,
+            gateway: gateway
+                .map(|text| parse_address(&text).map_err(|e| ip.invalid("gateway", &text, e)))
+                .transpose()?,
+        })
+    }
 }

@@ -4,6 +4,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
+use serde::Serialize;
+
 /// A version this plugin speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
@@ -72,6 +74,23 @@ impl Version {
         }
         Self::of_config(text).map(|_| ())
     }
+}
+
+/// What VERSION prints: spec 1.1, "VERSION".
+pub fn version_info() -> String {
+    #[derive(Serialize)]
+    struct Info {
+        #[serde(rename = "cniVersion")]
+        cni_version: &'static str,
+        #[serde(rename = "supportedVersions")]
+        supported_versions: [&'static str; Version::ALL.len()],
+    }
+    let info = Info {
+        cni_version: Version::V1_1_0.as_str(),
+        supported_versions: Version::ALL.map(Version::as_str),
+    };
+    // OK because it is made of texts.
+    serde_json::to_string_pretty(&info).unwrap_or_default()
 }
 
 /// `MAJOR[.MINOR[.MICRO]]`; nothing at all is 0.1.0.

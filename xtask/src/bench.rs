@@ -7,10 +7,9 @@ use crate::build;
 use crate::shell::{self, cargo, program};
 
 pub(crate) fn run(go_plugins: &Path, counts: &str) -> Outcome {
-    let go = go_plugins
-        .join("host-local")
+    let plugins = go_plugins
         .canonicalize()
-        .map_err(|error| format!("{}/host-local: {error}", go_plugins.display()))?;
+        .map_err(|error| format!("{}: {error}", go_plugins.display()))?;
     build::dist()?;
     println!("\nwhole processes, ours (BIN) and Go's (REF) in turn");
     shell::run(
@@ -20,9 +19,24 @@ pub(crate) fn run(go_plugins: &Path, counts: &str) -> Outcome {
                 "dist/bin/host-local",
                 "--ref",
             ])
-            .arg(go)
+            .arg(plugins.join("host-local"))
             .args(["--counts", counts]),
     )?;
+    println!("\nthe bridge, ours and Go's in turn, host-local included");
+    shell::run(
+        program("python3")
+            .args(["conformance/bridge/bench.py", "dist/bin", "--ref"])
+            .arg(&plugins),
+    )?;
+    println!("\nwhat the kernel alone takes for the same");
+    shell::run(cargo().args([
+        "bench",
+        "--locked",
+        "--package",
+        "wipam-net",
+        "--bench",
+        "kernel",
+    ]))?;
     println!("\nthe price of the sandbox: the same core, native and as a component");
     shell::run(cargo().args([
         "bench",

@@ -8,20 +8,25 @@ use crate::Outcome;
 use crate::setup;
 use crate::shell::{cargo, root, run, target_dir};
 
+/// What is shipped in `dist/bin`: the plugins, and the program for people.
+const BINARIES: [&str; 3] = ["host-local", "bridge", "wipam"];
+
 /// Static binaries and the component, in `dist/`.
 pub(crate) fn dist() -> Outcome<PathBuf> {
     setup::wasm_target()?;
     let (target, flags) = static_target()?;
     run(cargo()
-        .args(["build", "--release", "--locked", "--package", "wipam-cni"])
-        .args(["--target", &target])
+        .args(["build", "--release", "--locked", "--target", &target])
+        .args(["--package", "wipam-cni", "--package", "wipam"])
         .env("RUSTFLAGS", flags))?;
     let built = target_dir().join(&target).join("release");
     let dist = root().join("dist");
     let (bin, wasm) = (dist.join("bin"), dist.join("wasm"));
     fs::create_dir_all(&bin)?;
     fs::create_dir_all(&wasm)?;
-    copy(&built.join("host-local"), &bin.join("host-local"))?;
+    for name in BINARIES {
+        copy(&built.join(name), &bin.join(name))?;
+    }
     copy(&component(&built)?, &wasm.join("host-local.wasm"))?;
     Ok(dist)
 }

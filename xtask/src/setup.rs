@@ -68,6 +68,11 @@ pub(crate) fn test_tools() -> Outcome {
     let wanted = [
         ("python3", "python3"),
         ("strace", "strace"),
+        ("ip", "iproute2"),
+        ("iptables", "iptables"),
+        ("jq", "jq"),
+        ("nft", "nftables"),
+        ("ping", "iputils-ping"),
         ("node", "nodejs"),
         ("npm", "npm"),
     ];

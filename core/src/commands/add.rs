@@ -1,6 +1,7 @@
 //! ADD: reserves one address from each range set.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Frame;
 use crate::allocate::allocate;
@@ -9,7 +10,7 @@ use crate::dns::Dns;
 use crate::environment::Environment;
 use crate::error::Fault;
 use crate::names::Attachment;
-use crate::result::Outcome;
+use crate::result::{Ip, Success};
 use crate::store::{Access, Location, StoreError, StoreErrorKind};
 use crate::version::Version;
 
@@ -51,10 +52,11 @@ pub(crate) fn add<E: Environment>(
         network: location.network.clone(),
         cause,
     })?;
-    let outcome = Outcome {
-        allocations: &allocations,
-        routes: &config.routes,
-        dns: &dns,
+    let success = Success {
+        interfaces: Vec::new(),
+        ips: allocations.iter().map(Ip::from).collect(),
+        routes: config.routes,
+        dns,
     };
-    Ok(outcome.render(version))
+    success.render(version).map_err(Fault::Result)
 }

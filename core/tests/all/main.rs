@@ -1,5 +1,5 @@
 //! Properties of the allocator, against a naive model and a store that counts
-//! and fails.
+//! and fails; and the shapes of results.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,5 +13,6 @@ mod cycle;
 mod faults;
 mod model;
 mod plans;
+mod results;
 mod rules;
 mod world;

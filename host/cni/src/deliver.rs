@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use rustix::io::Errno;
 
 use crate::stdout::was_closed;
-use crate::undo::Undo;
 
-/// Prints an answer. A reservation nobody learns of would never be released,
-/// so one that cannot be delivered is undone.
-pub(crate) fn deliver(name: &str, answer: Result<String, String>, undo: &Undo) -> ExitCode {
+/// Prints an answer. What nobody learns of would never be released, so an
+/// answer that cannot be delivered is undone.
+pub(crate) fn deliver(name: &str, answer: Result<String, String>, undo: impl FnOnce()) -> ExitCode {
     let (text, status) = match answer {
         Ok(text) => (text, ExitCode::SUCCESS),
         Err(text) => (text, ExitCode::FAILURE),
@@ -20,13 +19,14 @@ pub(crate) fn deliver(name: &str, answer: Result<String, String>, undo: &Undo) -
     }
     if let Err(error) = print(&text) {
         let _ = writeln!(stderr(), "{name}: the answer could not be written: {error}");
-        undo.run(name);
+        undo();
         return ExitCode::FAILURE;
     }
     status
 }
 
-fn print(text: &str) -> io::Result<()> {
+/// Prints an answer.
+pub(crate) fn print(text: &str) -> io::Result<()> {
     if was_closed() {
         return Err(Errno::BADF.into());
     }

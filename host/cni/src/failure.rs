@@ -34,6 +34,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl Failure {
     /// The error object to print.
     pub(crate) fn to_cni(&self) -> CniError {

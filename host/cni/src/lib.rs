@@ -3,6 +3,8 @@
 //! nothing about addresses.
 
 mod about;
+mod bridge;
+mod build;
 mod deliver;
 mod environment;
 mod failure;
@@ -11,4 +13,5 @@ mod run;
 mod stdout;
 mod undo;
 
+pub use bridge::{Preview, PreviewStep, bridge, bridge_watched, preview};
 pub use run::host_local;

@@ -8,6 +8,7 @@ use wipam_core::invoke::Invocation;
 use wipam_engine::{Engine, EngineError, Limits};
 
 use crate::about;
+use crate::build;
 use crate::deliver::deliver;
 use crate::environment::Host;
 use crate::failure::Failure;
@@ -18,43 +19,71 @@ const NAME: &str = "host-local";
 
 /// Runs the `host-local` plugin: what `main` does.
 pub fn host_local() -> ExitCode {
-    let host = Host {
-        name: NAME,
-        started: SystemTime::now(),
-        undo: Undo::default(),
-    };
-    let undo = host.undo.clone();
+    build::keep();
+    let host_local = HostLocal::new();
     let command = input::variable("CNI_COMMAND");
     let answer = match (command.as_str(), env::args().nth(1).as_deref()) {
-        ("", Some("explain")) => return about::explain(NAME, explain(host)),
+        ("", Some("explain")) => return about::explain(NAME, host_local.explain()),
         ("", _) => return about::tell(NAME),
-        _ => input::read(command).and_then(|invocation| invoke(&invocation, host)),
+        _ => input::read(command).and_then(|invocation| host_local.invoke(&invocation)),
     };
     match answer {
-        Ok(answer) => deliver(NAME, answer, &undo),
+        Ok(answer) => deliver(NAME, answer, || host_local.undo()),
         Err(failure) => {
             // A component that failed half way has given nothing back.
-            undo.run(NAME);
+            host_local.undo();
             let text = serde_json::to_string_pretty(&failure.to_cni()).unwrap_or_default();
-            deliver(NAME, Err(text), &Undo::default())
+            deliver(NAME, Err(text), || {})
+        }
+    }
+}
+
+/// The component on this host, for one invocation.
+pub(crate) struct HostLocal {
+    started: SystemTime,
+    undo: Undo,
+}
+
+impl HostLocal {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: SystemTime::now(),
+            undo: Undo::default(),
+        }
+    }
+
+    /// The answer: a result, or an error object.
+    pub(crate) fn invoke(
+        &self,
+        invocation: &Invocation,
+    ) -> Result<Result<String, String>, Failure> {
+        engine()
+            .and_then(|engine| engine.invoke(invocation, self.host()))
+            .map_err(Failure::Engine)
+    }
+
+    /// Takes back what was reserved.
+    pub(crate) fn undo(&self) {
+        self.undo.run(NAME);
+    }
+
+    /// Describes the configuration on standard input.
+    fn explain(&self) -> Result<String, String> {
+        let config = input::standard_input().map_err(|failure| failure.to_string())?;
+        engine()
+            .and_then(|engine| engine.explain(&config, self.host()))
+            .unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn host(&self) -> Host {
+        Host {
+            name: NAME,
+            started: self.started,
+            undo: self.undo.clone(),
         }
     }
 }
 
 fn engine() -> Result<Engine, EngineError> {
     Engine::new(wipam_artifact::compiled(), Limits::default())
-}
-
-fn invoke(invocation: &Invocation, host: Host) -> Result<Result<String, String>, Failure> {
-    engine()
-        .and_then(|engine| engine.invoke(invocation, host))
-        .map_err(Failure::Engine)
-}
-
-/// Describes the configuration on standard input.
-fn explain(host: Host) -> Result<String, String> {
-    let config = input::standard_input().map_err(|failure| failure.to_string())?;
-    engine()
-        .and_then(|engine| engine.explain(&config, host))
-        .unwrap_or_else(|error| Err(error.to_string()))
 }

@@ -34,7 +34,7 @@ impl Undo {
     fn release(&self, location: &Location) -> Result<(), StoreError> {
         let settings = Settings::new(SystemTime::now());
         match DiskStore::open(location, Access::Release, &settings)? {
-            Some(mut store) => self.journal.undo(&mut store),
+            Some(mut store) => store.undo(&self.journal),
             None => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use wipam_core::range::{Span, from_number, to_number};
 use wipam_core::store::{Holder, Owner, Reservation, Store, StoreError};
 
 use crate::directory::{Directory, Extras, Found, Item};
-use crate::journal::Journal;
+use crate::journal::{Journal, Moved};
 use crate::record::{self, Content, Name};
 
 /// Looked at one by one before all addresses are asked for. Round robin finds
@@ -146,6 +146,37 @@ impl<D: Directory> Ledger<D> {
         Ok(())
     }
 
+    /// Releases what a journal has, and puts markers back that nobody moved
+    /// since. Every one is tried; the first failure is the answer.
+    pub(crate) fn undo(&mut self, journal: &Journal) -> Result<(), StoreError> {
+        let entries = journal.take();
+        let mut outcome = Ok(());
+        for (address, attachment) in entries.reserved {
+            let released = self.release(address, &(&attachment).into());
+            outcome = outcome.and(released.map(|_| ()));
+        }
+        for moved in entries.markers.into_iter().rev() {
+            outcome = outcome.and(self.put_back(&moved));
+        }
+        outcome
+    }
+
+    fn put_back(&mut self, moved: &Moved) -> Result<(), StoreError> {
+        if self.marker(moved.index)? != Some(moved.after) {
+            return Ok(());
+        }
+        match moved.before {
+            Some(before) => self.set_last_reserved(moved.index, before),
+            None => {
+                self.directory.remove(Name::Marker(moved.index))?;
+                if let Some(extras) = &mut self.extras {
+                    extras.markers.remove(&moved.index);
+                }
+                Ok(())
+            }
+        }
+    }
+
     fn marker(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
         Ok(match self.directory.read(Name::Marker(index))? {
             Item::File { content, .. } | Item::Linked { content } => record::parse_marker(&content),
@@ -278,12 +309,18 @@ impl<D: Directory> Store for Ledger<D> {
     fn set_last_reserved(&mut self, index: u32, address: IpAddr) -> Result<(), StoreError> {
         let content = address.to_string();
         let name = Name::Marker(index);
-        if let Item::File { content: old, .. } = self.directory.read(name)?
+        let old = self.directory.read(name)?;
+        if let Item::File { content: old, .. } = &old
             && old == content.as_bytes()
         {
             return Ok(());
         }
         self.directory.replace(name, &content)?;
+        let before = match old {
+            Item::File { content, .. } | Item::Linked { content } => record::parse_marker(&content),
+            Item::Missing | Item::Other => None,
+        };
+        self.journal.moved(index, before, address);
         if let Some(extras) = &mut self.extras {
             extras.markers.insert(index);
         }

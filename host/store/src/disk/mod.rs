@@ -97,6 +97,15 @@ impl DiskStore {
     }
 }
 
+impl DiskStore {
+    /// Undoes what a journal tells of another session with this network: it
+    /// ends as if nothing had been reserved in it. Every reservation is tried;
+    /// the first failure is the answer.
+    pub fn undo(&mut self, journal: &Journal) -> Result<(), StoreError> {
+        self.ledger.undo(journal)
+    }
+}
+
 store_by_ledger!(DiskStore);
 
 /// `None`: goes on without a lock.

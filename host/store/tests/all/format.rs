@@ -198,7 +198,7 @@ fn what_was_reserved_can_be_undone() {
     drop(store);
     let journal = settings.journal;
     assert!(!journal.is_empty());
-    journal.undo(&mut place.open(Access::Release)).unwrap();
+    place.open(Access::Release).undo(&journal).unwrap();
     assert!(journal.is_empty());
     assert_eq!(place.names(), ["10.1.2.4", "lock"]);
 }

@@ -1,0 +1,7 @@
+//! The `bridge` plugin.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    wipam_cni::bridge()
+}

@@ -1,0 +1,175 @@
+//! DEL: removes a container from the network.
+
+use std::io;
+use std::net::IpAddr;
+use std::thread;
+
+use wipam_core::names::Attachment;
+use wipam_core::result::Success;
+use wipam_net::firewall::remove;
+use wipam_net::{Kernel, Link, Namespace, NetError, forget_flows};
+
+use super::call::Call;
+use super::config::{ipam_type, state_dir};
+use super::delegate::Ipam;
+use super::error::BridgeError;
+use super::pending;
+use super::undo::run_all;
+
+/// The container's side, as far as it is still there.
+struct Inside {
+    kernel: Kernel,
+    link: Link,
+}
+
+/// What is left in the container's namespace.
+#[derive(Default)]
+struct Found {
+    namespace: Option<Namespace>,
+    inside: Option<Inside>,
+    /// Addresses of the interface.
+    own: Vec<IpAddr>,
+    /// Those of the container's other interfaces.
+    live: Vec<IpAddr>,
+}
+
+/// Removes. Every part is tried, whatever becomes of the others, and what is
+/// gone already is fine.
+pub(crate) fn del(
+    call: &Call<'_>,
+    attachment: &Attachment,
+    warn: &mut dyn FnMut(&str),
+) -> Result<(), BridgeError> {
+    let mut errors = Vec::new();
+    let mut found = match look(&call.invocation.netns, attachment) {
+        Ok(found) => found,
+        Err(error) => {
+            errors.push(error);
+            Found::default()
+        }
+    };
+    let ipam = ipam_type(call.document)
+        .map_err(|error| BridgeError::Config(error.into()))
+        .and_then(|kind| {
+            kind.map(|kind| Ipam::find(&kind, call.invocation))
+                .transpose()
+        });
+
+    // The kernel takes its time to remove a pair, and holds no lock that the
+    // rest needs.
+    let inside = found.inside.take();
+    let (tools, owner, live) = (&call.tools, call.owner(attachment), &found.live);
+    let (link, rules) = thread::scope(|scope| {
+        let link = scope.spawn(|| match inside {
+            Some(mut inside) => inside.kernel.delete_link(inside.link.index).map(|_| ()),
+            None => Ok(()),
+        });
+        let rules = scope.spawn(|| remove(tools, &owner, live));
+        match ipam {
+            Ok(Some(mut ipam)) => errors.extend(ipam.command("DEL").err()),
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+        (link.join(), rules.join())
+    });
+    // A thread that panicked ends the process in what is shipped.
+    if let Ok(Err(error)) = link {
+        errors.push(error.into());
+    }
+    if let Ok(Err(error)) = rules {
+        errors.push(error.into());
+    }
+
+    let gone = found.own.iter().copied().chain(previous(call));
+    for address in gone.collect::<std::collections::BTreeSet<_>>() {
+        if let Err(error) = forget_flows(address) {
+            warn(&error.to_string());
+        }
+    }
+    match state_dir(call.document) {
+        Ok(state) => {
+            if let Err(error) = unfinished(&state, attachment, &found, warn) {
+                errors.push(error);
+            }
+        }
+        Err(error) => warn(&format!("ignored while releasing: {error}")),
+    }
+    BridgeError::all(errors)
+}
+
+/// Looks for the interface. A namespace that is gone, or whose path leads to a
+/// file that is left of it, has none.
+fn look(netns: &str, attachment: &Attachment) -> Result<Found, BridgeError> {
+    let mut found = Found::default();
+    if netns.is_empty() {
+        return Ok(found);
+    }
+    let namespace = match Namespace::open(netns) {
+        Ok(namespace) => namespace,
+        Err(error) if is_gone(netns, &error) => return Ok(found),
+        Err(cause) => {
+            return Err(BridgeError::Netns {
+                path: netns.to_owned(),
+                cause,
+            });
+        }
+    };
+    let mut kernel = namespace.within(Kernel::open)??;
+    let link = kernel.link(attachment.interface.as_str())?;
+    let number = link.as_ref().map(|link| link.index);
+    for address in kernel.addresses(None)? {
+        if Some(address.link) == number {
+            found.own.push(address.address.addr());
+        } else {
+            found.live.push(address.address.addr());
+        }
+    }
+    found.inside = link.map(|link| Inside { kernel, link });
+    found.namespace = Some(namespace);
+    Ok(found)
+}
+
+fn is_gone(netns: &str, error: &NetError) -> bool {
+    match error {
+        NetError::Namespace { cause, .. } if cause.kind() == io::ErrorKind::NotFound => true,
+        // A mount that is gone leaves the file it was mounted on.
+        NetError::Namespace { .. } => {
+            std::fs::metadata(netns).is_ok_and(|metadata| metadata.is_file())
+        }
+        _ => false,
+    }
+}
+
+/// Addresses of prevResult, for the flows alone: nothing else hangs on it.
+fn previous(call: &Call<'_>) -> Vec<IpAddr> {
+    let Ok(document) = call.document.object("prevResult") else {
+        return Vec::new();
+    };
+    let result = Success::read(&document, call.version).unwrap_or_default();
+    let ips = result.ips.iter();
+    ips.map(|ip| ip.address.addr()).collect()
+}
+
+/// Takes back what an ADD of this attachment changed for others before it was
+/// killed.
+fn unfinished(
+    state: &std::path::Path,
+    attachment: &Attachment,
+    found: &Found,
+    warn: &mut dyn FnMut(&str),
+) -> Result<(), BridgeError> {
+    let home = Namespace::current()?;
+    let Some((file, note)) = pending::find(state, &home, attachment) else {
+        return Ok(());
+    };
+    run_all(
+        &note.undo,
+        &note.bridge,
+        &home,
+        &mut Kernel::open()?,
+        found.namespace.as_ref(),
+        &mut |undo, error| warn(&format!("undoing an ADD that never ended: {undo}: {error}")),
+    );
+    let _ = std::fs::remove_file(file);
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! A note of what an ADD in progress changes for others, so that DEL can take
+//! it back if the ADD is killed.
+//!
+//! What belongs to the attachment alone needs no note: DEL finds it by the
+//! attachment's own ids. There is a note only while an ADD runs that makes the
+//! bridge, its address or the like, which most do not.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use wipam_core::names::Attachment;
+use wipam_core::names::NetworkName;
+use wipam_net::{Namespace, NetError};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::undo::Undo;
+
+/// The note of one ADD.
+pub(crate) struct Pending {
+    file: PathBuf,
+    note: Note,
+    written: bool,
+}
+
+/// What is in the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) network: String,
+    pub(crate) container: String,
+    pub(crate) interface: String,
+    pub(crate) bridge: String,
+    /// `CNI_NETNS`
+    pub(crate) netns: String,
+    /// The host's network namespace: device and inode.
+    pub(crate) host: (u64, u64),
+    /// In the order in which things were done.
+    pub(crate) undo: Vec<Undo>,
+}
+
+fn directory(state: &Path) -> PathBuf {
+    state.join("pending")
+}
+
+fn file_of(state: &Path, host: (u64, u64), attachment: &Attachment) -> PathBuf {
+    let key = format!(
+        "{} {} {} {}",
+        host.0, host.1, attachment.container, attachment.interface
+    );
+    directory(state).join(format!("{:032x}.json", xxh3_128(key.as_bytes())))
+}
+
+impl Pending {
+    pub(crate) fn new(
+        state: &Path,
+        host: &Namespace,
+        network: &NetworkName,
+        attachment: &Attachment,
+        bridge: &str,
+        netns: &str,
+    ) -> Result<Self, NetError> {
+        let identity = host.identity()?;
+        Ok(Self {
+            file: file_of(state, identity, attachment),
+            note: Note {
+                network: network.to_string(),
+                container: attachment.container.to_string(),
+                interface: attachment.interface.to_string(),
+                bridge: bridge.to_owned(),
+                netns: netns.to_owned(),
+                host: identity,
+                undo: Vec::new(),
+            },
+            written: false,
+        })
+    }
+
+    /// Notes what is about to be done, before it is.
+    pub(crate) fn note(&mut self, undo: Undo) -> io::Result<()> {
+        self.note.undo.push(undo);
+        if let Some(directory) = self.file.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let text = serde_json::to_string(&self.note)?;
+        let new = self.file.with_extension("new");
+        let mut file = fs::File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&new, &self.file)?;
+        self.written = true;
+        Ok(())
+    }
+
+    /// Nothing is pending any more.
+    pub(crate) fn done(&mut self) {
+        if self.written {
+            // One that stays would have the bridge removed with the last
+            // container: a nuisance, and not worth failing for.
+            let _ = fs::remove_file(&self.file);
+            self.written = false;
+        }
+    }
+}
+
+/// The note of an ADD that never ended.
+pub(crate) fn find(
+    state: &Path,
+    host: &Namespace,
+    attachment: &Attachment,
+) -> Option<(PathBuf, Note)> {
+    let file = file_of(state, host.identity().ok()?, attachment);
+    Some((file.clone(), read(&file)?))
+}
+
+/// The notes of this host's namespace that a network has.
+pub(crate) fn of_network(
+    state: &Path,
+    host: &Namespace,
+    network: &NetworkName,
+) -> Vec<(PathBuf, Note)> {
+    let (Ok(identity), Ok(entries)) = (host.identity(), fs::read_dir(directory(state))) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let file = entry.path();
+            let note = read(&file)?;
+            (note.host == identity && note.network == network.as_str()).then_some((file, note))
+        })
+        .collect()
+}
+
+/// One that cannot be read says nothing that could be done.
+fn read(file: &Path) -> Option<Note> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}

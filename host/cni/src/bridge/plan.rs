@@ -1,0 +1,476 @@
+//! What an ADD will do, worked out before anything is done.
+//!
+//! There are two halves, because an IPAM plugin may want to find the
+//! container's interface in place: [`links`] comes before it is asked,
+//! [`addresses`] after.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use wipam_core::names::Attachment;
+use wipam_core::names::NetworkName;
+use wipam_core::result::{Interface, Success};
+use wipam_net::firewall::{Backend, Masquerade, Owner, SpoofCheck};
+use wipam_net::{LONGEST_ALTERNATIVE_NAME, Link, Mac, Membership, Sysctl};
+
+use super::config::{BridgeMac, Config, Forwarding};
+use super::error::BridgeError;
+use super::gateways::Gateways;
+use super::step::{Place, Step};
+
+/// How long duplicate address detection may take.
+const DETECTION_LIMIT: Duration = Duration::from_secs(10);
+
+/// Whose an attachment is, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// The network and the attachment.
+    pub(crate) owner: Owner,
+    /// `CNI_NETNS`, as it goes into the result.
+    pub(crate) netns: String,
+}
+
+/// What chance decides about an attachment.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    /// Name of the host end.
+    pub(crate) host_name: String,
+    /// Its Ethernet address.
+    pub(crate) host_mac: Mac,
+    /// The container end's, unless the configuration gives one.
+    pub(crate) container_mac: Mac,
+    /// The bridge's, if it has to be made.
+    pub(crate) bridge_mac: Mac,
+    /// Name of the other end of a VLAN's gateway interface, if it has to be
+    /// made, and the addresses of both ends.
+    pub(crate) vlan: (String, Mac, Mac),
+}
+
+/// What there is on the host already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Host {
+    /// The bridge.
+    pub(crate) bridge: Option<Link>,
+    /// The interface of a VLAN's gateway.
+    pub(crate) vlan_link: Option<Link>,
+    /// Addresses of the interface that has the gateway's.
+    pub(crate) addresses: Vec<IpNet>,
+}
+
+/// Name of the interface that has the gateway's address: the bridge, or, in a
+/// VLAN, an interface of its own that is plugged into the bridge.
+pub(crate) fn gateway_link(config: &Config) -> String {
+    match config.vlan {
+        Some(vlan) => format!("{}.{vlan}", config.bridge),
+        None => config.bridge.clone(),
+    }
+}
+
+/// A name that says whose the host end is, for people and for GC.
+pub(crate) fn label(network: &NetworkName, attachment: &Attachment) -> Option<String> {
+    let label = format!(
+        "{}{}+{}",
+        label_of_network(network),
+        attachment.container,
+        attachment.interface
+    );
+    // Ids can be much longer. Then GC finds the port by its peer alone.
+    (label.len() <= LONGEST_ALTERNATIVE_NAME).then_some(label)
+}
+
+/// What the labels of a network begin with. No name has a plus sign.
+pub(crate) fn label_of_network(network: &NetworkName) -> String {
+    format!("wipam+{network}+")
+}
+
+/// The bridge, and the pair that leads to it.
+pub(crate) fn links(
+    config: &Config,
+    attached: &Attached,
+    drawn: &Drawn,
+    host: &Host,
+) -> Result<Vec<Step>, BridgeError> {
+    let name = &config.bridge;
+    let mut steps = Vec::new();
+    let accepts_no_routers = |link: &str| Step::Set {
+        place: Place::Host,
+        setting: Sysctl::of_link("ipv6", link, "accept_ra"),
+        value: "0",
+        optional: true,
+    };
+    match &host.bridge {
+        Some(link) if link.bridge.is_none() => {
+            let kind = if link.kind.is_empty() {
+                "hardware".to_owned()
+            } else {
+                link.kind.clone()
+            };
+            return Err(BridgeError::NotABridge {
+                name: name.clone(),
+                kind,
+            });
+        }
+        Some(link) => {
+            let filters = link.bridge.is_some_and(|bridge| bridge.vlan_filtering);
+            if config.vlan_filtering() && !filters {
+                return Err(BridgeError::NoVlanFiltering(name.clone()));
+            }
+        }
+        None => steps.push(Step::AddBridge {
+            name: name.clone(),
+            mtu: config.mtu,
+            // A bridge that is somebody's gateway must not change its address
+            // when ports come and go.
+            mac: match config.bridge_mac {
+                BridgeMac::Given(mac) => Some(mac),
+                BridgeMac::Fixed => Some(drawn.bridge_mac),
+                BridgeMac::Kernel => {
+                    (config.gateway && config.vlan.is_none()).then_some(drawn.bridge_mac)
+                }
+            },
+            vlan_filtering: config.vlan_filtering(),
+        }),
+    }
+    if config.promiscuous && !host.bridge.as_ref().is_some_and(|link| link.promiscuous) {
+        steps.push(Step::Promiscuous { link: name.clone() });
+    }
+    steps.push(accepts_no_routers(name));
+    if !host.bridge.as_ref().is_some_and(|link| link.up) {
+        steps.push(Step::SetUp {
+            place: Place::Host,
+            link: name.clone(),
+        });
+    }
+
+    let port = &drawn.host_name;
+    steps.push(Step::AddPair {
+        host: port.clone(),
+        host_mac: drawn.host_mac,
+        bridge: name.clone(),
+        place: Place::Container,
+        container: attached.owner.attachment.interface.to_string(),
+        container_mac: config.mac.unwrap_or(drawn.container_mac),
+        mtu: config.mtu,
+    });
+    if let Some(label) = label(&attached.owner.network, &attached.owner.attachment) {
+        steps.push(Step::Label {
+            link: port.clone(),
+            label,
+        });
+    }
+    steps.push(accepts_no_routers(port));
+    if config.hairpin || config.isolation {
+        steps.push(Step::Port {
+            link: port.clone(),
+            hairpin: config.hairpin,
+            isolated: config.isolation,
+        });
+    }
+    vlans(config, port, config.trunk.as_deref(), &mut steps);
+    if config.spoof_check {
+        steps.push(Step::CheckMac(SpoofCheck {
+            owner: attached.owner.clone(),
+            host_interface: port.clone(),
+            mac: config.mac.unwrap_or(drawn.container_mac),
+        }));
+    }
+    Ok(steps)
+}
+
+/// Which VLANs a port is a member of. A new port is one of VLAN 1.
+fn vlans(config: &Config, port: &str, trunk: Option<&[u16]>, steps: &mut Vec<Step>) {
+    const DEFAULT: u16 = 1;
+    let link = || port.to_owned();
+    let some = config.vlan.is_some() || trunk.is_some_and(|trunk| !trunk.is_empty());
+    if some && !config.keep_default_vlan {
+        steps.push(Step::RemoveVlan {
+            link: link(),
+            vlan: DEFAULT,
+        });
+    }
+    if let Some(vlan) = config.vlan {
+        steps.push(Step::AddVlan {
+            link: link(),
+            vlan,
+            membership: Membership::Access,
+        });
+    }
+    for vlan in trunk.unwrap_or_default() {
+        steps.push(Step::AddVlan {
+            link: link(),
+            vlan: *vlan,
+            membership: Membership::Tagged,
+        });
+    }
+}
+
+/// What follows from the IPAM plugin's result, or from there being none: the
+/// steps, in order.
+pub(crate) fn addresses(
+    config: &Config,
+    attached: &Attached,
+    drawn: &Drawn,
+    host: &Host,
+    gateways: &Gateways,
+    backend: Option<Backend>,
+    live: Vec<IpAddr>,
+) -> Result<Vec<Step>, BridgeError> {
+    let link = attached.owner.attachment.interface.to_string();
+    let mut steps = Vec::new();
+    let result = &gateways.result;
+    // Said before anything is touched.
+    let bridge_steps = gateway_addresses(config, host, gateways)?;
+    let becomes_gateway = !bridge_steps.is_empty() && config.vlan.is_none();
+
+    if config.ipam.is_some() {
+        container_settings(config, &link, result, &mut steps);
+        for ip in &result.ips {
+            steps.push(Step::AddAddress {
+                place: Place::Container,
+                link: link.clone(),
+                address: ip.address,
+            });
+        }
+    }
+    if !config.disable_container_interface {
+        steps.push(Step::SetUp {
+            place: Place::Container,
+            link: link.clone(),
+        });
+    }
+    steps.extend(vlan_interface(config, drawn, host, gateways));
+    steps.extend(bridge_steps);
+    forwarding(config, gateways, &mut steps);
+    if result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
+        steps.push(Step::WaitForAddresses {
+            link: link.clone(),
+            limit: DETECTION_LIMIT,
+        });
+    }
+    steps.extend(gateways.routes(&link));
+    if let (Some(masquerading), Some(backend)) = (&config.masquerading, backend) {
+        let addresses: Vec<_> = result
+            .ips
+            .iter()
+            .map(|ip| ip.address)
+            .filter(|address| match address {
+                IpNet::V4(_) => masquerading.v4,
+                IpNet::V6(_) => masquerading.v6,
+            })
+            .collect();
+        if !addresses.is_empty() {
+            steps.push(Step::Masquerade(
+                backend,
+                Masquerade {
+                    owner: attached.owner.clone(),
+                    addresses,
+                    live,
+                    drop_invalid: masquerading.drop_invalid,
+                },
+            ));
+        }
+    }
+    for ip in &result.ips {
+        let address = ip.address.addr();
+        steps.push(Step::ForgetNeighbour {
+            link: gateway_link(config),
+            address,
+        });
+        steps.push(Step::ForgetFlows { address });
+    }
+    if !config.disable_container_interface {
+        steps.push(Step::WaitForPort {
+            link: drawn.host_name.clone(),
+            bridge: config.bridge.clone(),
+            limit: config.port_wait,
+            required: config.port_wait_fails,
+        });
+        if !result.ips.is_empty() {
+            steps.push(Step::Announce {
+                link,
+                mac: config.mac.unwrap_or(drawn.container_mac),
+            });
+        }
+    }
+    // The last one, because it cannot be taken back.
+    if let Some(bridge) = host.bridge.as_ref().filter(|_| becomes_gateway) {
+        steps.push(Step::KeepMac {
+            link: config.bridge.clone(),
+            // One whose ports are all gone has none.
+            mac: bridge
+                .mac
+                .filter(|mac| *mac != Mac([0; 6]))
+                .unwrap_or(drawn.bridge_mac),
+        });
+    }
+    Ok(steps)
+}
+
+/// How the container's kernel treats the interface and its addresses.
+fn container_settings(config: &Config, link: &str, result: &Success, steps: &mut Vec<Step>) {
+    let mut set = |setting, value, optional| {
+        steps.push(Step::Set {
+            place: Place::Container,
+            setting,
+            value,
+            optional,
+        });
+    };
+    if result.ips.iter().any(|ip| ip.address.addr().is_ipv6()) {
+        for link in ["lo", link] {
+            set(Sysctl::of_link("ipv6", link, "disable_ipv6"), "0", false);
+        }
+        set(
+            Sysctl::of_link("ipv6", link, "keep_addr_on_down"),
+            "1",
+            true,
+        );
+    }
+    let detect = if config.duplicate_detection { "1" } else { "0" };
+    if config.duplicate_detection {
+        set(Sysctl::of_link("ipv6", link, "enhanced_dad"), "1", true);
+    }
+    set(Sysctl::of_link("ipv6", link, "accept_dad"), detect, true);
+    set(Sysctl::of_link("ipv4", link, "arp_notify"), "1", true);
+}
+
+/// The interface of a VLAN's gateway, where there is none yet.
+fn vlan_interface(config: &Config, drawn: &Drawn, host: &Host, gateways: &Gateways) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if config.vlan.is_none() || gateways.addresses.is_empty() || host.vlan_link.is_some() {
+        return steps;
+    }
+    let (port, port_mac, mac) = drawn.vlan.clone();
+    let link = gateway_link(config);
+    steps.push(Step::AddPair {
+        host: port.clone(),
+        host_mac: port_mac,
+        bridge: config.bridge.clone(),
+        place: Place::Host,
+        container: link.clone(),
+        container_mac: mac,
+        mtu: host.bridge.as_ref().map(|bridge| bridge.mtu).or(config.mtu),
+    });
+    vlans(config, &port, None, &mut steps);
+    steps.push(Step::SetUp {
+        place: Place::Host,
+        link,
+    });
+    steps
+}
+
+/// The gateways' addresses: one IPv4 address, and IPv6 addresses of subnets
+/// that do not overlap.
+fn gateway_addresses(
+    config: &Config,
+    host: &Host,
+    gateways: &Gateways,
+) -> Result<Vec<Step>, BridgeError> {
+    let link = gateway_link(config);
+    let mut steps = Vec::new();
+    let mut there = host.addresses.clone();
+    for wanted in &gateways.addresses {
+        if there.contains(wanted) {
+            continue;
+        }
+        let conflicts = |found: &IpNet| match (found, wanted) {
+            (IpNet::V4(_), IpNet::V4(_)) => true,
+            (IpNet::V6(_), IpNet::V6(_)) => {
+                found.contains(&wanted.addr()) || wanted.contains(&found.addr())
+            }
+            _ => false,
+        };
+        let (in_the_way, kept): (Vec<_>, Vec<_>) = there.iter().partition(|found| conflicts(found));
+        if let Some(found) = in_the_way.first().filter(|_| !config.force_address) {
+            return Err(BridgeError::OtherAddress {
+                link,
+                wanted: *wanted,
+                found: *found,
+            });
+        }
+        for address in in_the_way {
+            steps.push(Step::RemoveAddress {
+                place: Place::Host,
+                link: link.clone(),
+                address,
+            });
+        }
+        steps.push(Step::AddAddress {
+            place: Place::Host,
+            link: link.clone(),
+            address: *wanted,
+        });
+        there = kept;
+        there.push(*wanted);
+    }
+    Ok(steps)
+}
+
+fn forwarding(config: &Config, gateways: &Gateways, steps: &mut Vec<Step>) {
+    for setting in forwarding_settings(config, gateways.addresses.iter()) {
+        steps.push(Step::Set {
+            place: Place::Host,
+            setting,
+            value: "1",
+            optional: false,
+        });
+    }
+}
+
+/// What has to be 1 for the packets of these gateways to be forwarded.
+pub(crate) fn forwarding_settings<'a>(
+    config: &Config,
+    gateways: impl Iterator<Item = &'a IpNet> + Clone,
+) -> Vec<Sysctl> {
+    let link = gateway_link(config);
+    let (v4, v6) = match config.forwarding {
+        Forwarding::Global => (
+            Sysctl::new("ipv4/ip_forward"),
+            Sysctl::new("ipv6/conf/all/forwarding"),
+        ),
+        Forwarding::Interface => (
+            Sysctl::of_link("ipv4", &link, "forwarding"),
+            Sysctl::of_link("ipv6", &link, "force_forwarding"),
+        ),
+        Forwarding::Keep => return Vec::new(),
+    };
+    let mut settings = Vec::new();
+    if gateways.clone().any(|gateway| gateway.addr().is_ipv4()) {
+        settings.push(v4);
+    }
+    if gateways.clone().any(|gateway| gateway.addr().is_ipv6()) {
+        settings.push(v6);
+    }
+    settings
+}
+
+/// The interfaces of the result: bridge, host end, container end, and the
+/// interface of a VLAN's gateway.
+pub(crate) fn interfaces(
+    config: &Config,
+    attached: &Attached,
+    drawn: &Drawn,
+    bridge_mac: Option<Mac>,
+    vlan_mac: Option<Mac>,
+) -> Vec<Interface> {
+    let interface = |name: &str, mac: Option<Mac>, sandbox: &str| Interface {
+        name: name.to_owned(),
+        mac: mac.map(|mac| mac.to_string()),
+        sandbox: sandbox.to_owned(),
+        ..Interface::default()
+    };
+    let mut interfaces = vec![
+        interface(&config.bridge, bridge_mac, ""),
+        interface(&drawn.host_name, Some(drawn.host_mac), ""),
+        interface(
+            attached.owner.attachment.interface.as_str(),
+            Some(config.mac.unwrap_or(drawn.container_mac)),
+            &attached.netns,
+        ),
+    ];
+    if config.vlan.is_some() && config.gateway {
+        interfaces.push(interface(&gateway_link(config), vlan_mac, ""));
+    }
+    interfaces
+}
