@@ -7,17 +7,26 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::error::NetError;
 use crate::socket::Kernel;
 
 /// An address of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     /// The interface's number.
     pub link: u32,
     /// The address with the length of its subnet's prefix.
     pub address: IpNet,
+    /// The broadcast address that goes with it.
+    pub broadcast: Option<Ipv4Addr>,
+    /// The label of an IPv4 address: the interface's name, or that and more.
+    pub label: Option<String>,
+    /// How far it is valid, as the kernel numbers it; 0 is everywhere.
+    pub scope: u8,
+    /// What else the kernel notes of it (`IFA_F_*`, linux/if_addr.h).
+    pub flags: u32,
     /// Whether it is valid on this link only.
     pub link_local: bool,
     /// Whether duplicate address detection is not through yet: it cannot be
@@ -69,6 +78,33 @@ impl Kernel {
         )
     }
 
+    /// Gives an interface an address back that was taken away, as it was.
+    pub fn restore_address(&mut self, link: u32, old: &Address) -> Result<(), NetError> {
+        let mut message = message(link, old.address);
+        message.header.scope = AddressScope::from(old.scope);
+        // Some come by themselves, and cannot be set.
+        let settable = AddressFlags::Nodad
+            | AddressFlags::Optimistic
+            | AddressFlags::Homeaddress
+            | AddressFlags::Managetempaddr
+            | AddressFlags::Noprefixroute
+            | AddressFlags::Mcautojoin;
+        let flags = AddressFlags::from_bits_retain(old.flags) & settable;
+        let attributes = &mut message.attributes;
+        attributes.extend(old.broadcast.map(AddressAttribute::Broadcast));
+        attributes.extend(old.label.clone().map(AddressAttribute::Label));
+        attributes.push(AddressAttribute::Flags(flags));
+        let outcome = self.change(
+            || format!("giving interface number {link} back address {}", old.address),
+            RouteNetlinkMessage::NewAddress(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        );
+        match outcome {
+            Err(error) if error.is(Errno::EXIST) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
     /// Takes an address away. `false` if the interface did not have it.
     pub fn delete_address(&mut self, link: u32, address: IpNet) -> Result<bool, NetError> {
         let outcome = self.change(
@@ -105,12 +141,15 @@ impl Address {
             return None;
         };
         let (mut local, mut other, mut flags) = (None, None, AddressFlags::empty());
+        let (mut broadcast, mut label) = (None, None);
         for attribute in message.attributes {
             match attribute {
                 AddressAttribute::Local(address) => local = Some(address),
                 // The peer's on point-to-point links, else the same.
                 AddressAttribute::Address(address) => other = Some(address),
                 AddressAttribute::Flags(found) => flags = found,
+                AddressAttribute::Broadcast(found) => broadcast = Some(found),
+                AddressAttribute::Label(found) => label = Some(found),
                 _ => {}
             }
         }
@@ -118,6 +157,10 @@ impl Address {
         Some(Self {
             link: message.header.index,
             address,
+            broadcast,
+            label,
+            scope: message.header.scope.into(),
+            flags: flags.bits(),
             link_local: message.header.scope == AddressScope::Link,
             tentative: flags.contains(AddressFlags::Tentative),
             duplicate: flags.contains(AddressFlags::Dadfailed),

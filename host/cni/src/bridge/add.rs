@@ -73,7 +73,6 @@ pub(crate) fn add(
         &home,
         &call.network,
         attachment,
-        &config.bridge,
         &attached.netns,
     )?;
     let mut work = Work::new(

@@ -17,7 +17,7 @@ use super::error::BridgeError;
 use super::pending::Pending;
 use super::plan::Attached;
 use super::step::{Place, Step};
-use super::undo::{Undo, run_all};
+use super::undo::{Undo, Undos};
 
 /// Told of every step before it is taken: its number, counted from 1, and what
 /// it is. Answers whether to go on.
@@ -35,7 +35,6 @@ const PATIENT: Duration = Duration::from_millis(20);
 /// An ADD at work.
 pub(crate) struct Work<'a> {
     pub(crate) attached: &'a Attached,
-    pub(crate) bridge: String,
     pub(crate) host: Kernel,
     /// The plugin's own namespace, through which this ADD shares its lock.
     pub(crate) home: Namespace,
@@ -44,7 +43,7 @@ pub(crate) struct Work<'a> {
     pub(crate) tools: &'a Tools,
     pub(crate) observer: Observer<'a>,
     pending: Pending,
-    undo: Vec<Undo>,
+    undo: Undos,
     rules: bool,
     steps: usize,
     links: HashMap<(Place, String), u32>,
@@ -69,7 +68,6 @@ impl<'a> Work<'a> {
     ) -> Self {
         Self {
             attached,
-            bridge,
             host,
             home,
             container,
@@ -77,7 +75,10 @@ impl<'a> Work<'a> {
             tools,
             observer,
             pending,
-            undo: Vec::new(),
+            undo: Undos {
+                bridge,
+                ..Undos::default()
+            },
             rules: false,
             steps: 0,
             links: HashMap::new(),
@@ -106,7 +107,7 @@ impl<'a> Work<'a> {
 
     /// All is done: nothing will be taken back any more.
     pub(crate) fn done(&mut self) {
-        self.undo.clear();
+        self.undo.list.clear();
         self.rules = false;
         self.pending.done();
     }
@@ -122,12 +123,7 @@ impl<'a> Work<'a> {
         {
             tell(&"firewall rules", &error);
         }
-        let undo = std::mem::take(&mut self.undo);
-        // The lock is asked for through the handle that shares it: locks of
-        // two handles would stand in each other's way.
-        run_all(
-            &undo,
-            &self.bridge,
+        std::mem::take(&mut self.undo).run(
             &self.home,
             &mut self.host,
             Some(&self.namespace),
@@ -167,14 +163,28 @@ impl<'a> Work<'a> {
     /// not find it by itself.
     fn note(&mut self, undo: Undo) -> Result<(), BridgeError> {
         let durable = undo.is_shared() || matches!(undo, Undo::SetInside { .. });
-        if durable && let Err(error) = self.pending.note(undo.clone()) {
+        if undo.is_shared() && !self.undo.list.iter().any(Undo::is_shared) {
+            self.undo.ports = self.ports()?;
+        }
+        self.undo.list.push(undo);
+        if durable && let Err(error) = self.pending.note(&self.undo) {
             // It would only be missed if this process were killed.
             self.warnings.push(format!(
                 "no note of this ADD could be written, which matters only if it is killed: {error}"
             ));
         }
-        self.undo.push(undo);
         Ok(())
+    }
+
+    /// The bridge's ports.
+    fn ports(&mut self) -> Result<Vec<u32>, BridgeError> {
+        let links = self.host.links()?;
+        let bridge = links.iter().find(|link| link.name == self.undo.bridge);
+        let Some(bridge) = bridge.map(|link| link.index) else {
+            return Ok(Vec::new());
+        };
+        let ports = links.iter().filter(|link| link.master == Some(bridge));
+        Ok(ports.map(|link| link.index).collect())
     }
 
     /// What undoes a step, last thing first undone; or that there is nothing to
@@ -207,10 +217,21 @@ impl<'a> Work<'a> {
                 link: link.clone(),
                 address: *address,
             }],
-            Step::RemoveAddress { link, address, .. } => vec![Undo::AddAddress {
-                link: link.clone(),
-                address: *address,
-            }],
+            Step::RemoveAddress {
+                place,
+                link,
+                address,
+            } => {
+                let index = self.link(*place, link)?;
+                let addresses = self.kernel(*place).addresses(Some(index))?;
+                let old = addresses.into_iter().find(|old| old.address == *address);
+                old.map(|address| Undo::GiveBack {
+                    link: link.clone(),
+                    address,
+                })
+                .into_iter()
+                .collect()
+            }
             Step::Set {
                 place,
                 setting,
@@ -278,7 +299,7 @@ impl<'a> Work<'a> {
 
     /// Whether a setting goes with an interface that this ADD made.
     fn made_here(&self, setting: &Sysctl) -> bool {
-        self.undo.iter().any(|undo| match undo {
+        self.undo.list.iter().any(|undo| match undo {
             Undo::RemovePair { link } | Undo::RemoveLink { link } => {
                 setting.path().split('/').any(|part| part == link)
             }

@@ -14,7 +14,6 @@ use super::config::{ipam_type, state_dir};
 use super::delegate::Ipam;
 use super::error::BridgeError;
 use super::pending;
-use super::undo::run_all;
 
 /// The container's side, as far as it is still there.
 struct Inside {
@@ -162,9 +161,7 @@ fn unfinished(
     let Some((file, note)) = pending::find(state, &home, attachment) else {
         return Ok(());
     };
-    run_all(
-        &note.undo,
-        &note.bridge,
+    note.undo.run(
         &home,
         &mut Kernel::open()?,
         found.namespace.as_ref(),

@@ -10,7 +10,6 @@ use super::delegate::Ipam;
 use super::error::BridgeError;
 use super::pending;
 use super::plan;
-use super::undo::run_all;
 
 /// Removes ports, rules, reservations and notes of attachments that are not
 /// listed. Every part is tried.
@@ -91,14 +90,10 @@ fn notes(
             continue;
         }
         let container = Namespace::open(&note.netns).ok();
-        run_all(
-            &note.undo,
-            &note.bridge,
-            &home,
-            &mut kernel,
-            container.as_ref(),
-            &mut |undo, error| warn(&format!("undoing an ADD that never ended: {undo}: {error}")),
-        );
+        note.undo
+            .run(&home, &mut kernel, container.as_ref(), &mut |undo, error| {
+                warn(&format!("undoing an ADD that never ended: {undo}: {error}"));
+            });
         let _ = std::fs::remove_file(file);
     }
     Ok(())

@@ -15,7 +15,7 @@ use wipam_core::names::NetworkName;
 use wipam_net::{Namespace, NetError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::undo::Undo;
+use super::undo::Undos;
 
 /// The note of one ADD.
 pub(crate) struct Pending {
@@ -30,13 +30,11 @@ pub(crate) struct Note {
     pub(crate) network: String,
     pub(crate) container: String,
     pub(crate) interface: String,
-    pub(crate) bridge: String,
     /// `CNI_NETNS`
     pub(crate) netns: String,
     /// The host's network namespace: device and inode.
     pub(crate) host: (u64, u64),
-    /// In the order in which things were done.
-    pub(crate) undo: Vec<Undo>,
+    pub(crate) undo: Undos,
 }
 
 fn directory(state: &Path) -> PathBuf {
@@ -57,7 +55,6 @@ impl Pending {
         host: &Namespace,
         network: &NetworkName,
         attachment: &Attachment,
-        bridge: &str,
         netns: &str,
     ) -> Result<Self, NetError> {
         let identity = host.identity()?;
@@ -67,18 +64,17 @@ impl Pending {
                 network: network.to_string(),
                 container: attachment.container.to_string(),
                 interface: attachment.interface.to_string(),
-                bridge: bridge.to_owned(),
                 netns: netns.to_owned(),
                 host: identity,
-                undo: Vec::new(),
+                undo: Undos::default(),
             },
             written: false,
         })
     }
 
-    /// Notes what is about to be done, before it is.
-    pub(crate) fn note(&mut self, undo: Undo) -> io::Result<()> {
-        self.note.undo.push(undo);
+    /// Notes what would have to be undone, before it is done.
+    pub(crate) fn note(&mut self, undo: &Undos) -> io::Result<()> {
+        self.note.undo.clone_from(undo);
         if let Some(directory) = self.file.parent() {
             fs::create_dir_all(directory)?;
         }

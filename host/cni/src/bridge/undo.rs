@@ -5,7 +5,7 @@ use std::fmt;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use wipam_net::firewall::{Table, remove_unused};
-use wipam_net::{Kernel, Namespace, NetError, Sysctl};
+use wipam_net::{Address, Kernel, Namespace, NetError, Sysctl};
 
 use super::error::BridgeError;
 
@@ -26,7 +26,7 @@ pub(crate) enum Undo {
     /// The same in the container.
     SetInside { setting: String, value: String },
     /// Give an address back.
-    AddAddress { link: String, address: IpNet },
+    GiveBack { link: String, address: Address },
     /// Take an address away.
     RemoveAddress { link: String, address: IpNet },
     /// Remove a table of the firewall, if it serves nobody.
@@ -59,12 +59,9 @@ impl Undo {
                     container.within(|| set(setting, value))??;
                 }
             }
-            Self::AddAddress { link, address } => {
+            Self::GiveBack { link, address } => {
                 if let Some(found) = kernel.link(link)? {
-                    match kernel.add_address(found.index, *address) {
-                        Err(error) if error.is(rustix::io::Errno::EXIST) => {}
-                        outcome => outcome?,
-                    }
+                    kernel.restore_address(found.index, address)?;
                 }
             }
             Self::RemoveAddress { link, address } => {
@@ -106,63 +103,78 @@ impl fmt::Display for Undo {
             Self::SetInside { setting, value } => {
                 write!(f, "set net/{setting} back to {value} in the container")
             }
-            Self::AddAddress { link, address } => write!(f, "give {link} back {address}"),
+            Self::GiveBack { link, address } => {
+                write!(f, "give {link} back {}", address.address)
+            }
             Self::RemoveAddress { link, address } => write!(f, "take {address} from {link}"),
             Self::RemoveTable(table) => write!(f, "remove {table} if it serves nobody"),
         }
     }
 }
 
-/// Runs undos, the last one first. Every one is tried; `complain` hears of
-/// those that fail.
-///
-/// What others may count on is left alone if somebody else is at work here, or
-/// if the bridge has ports: it is theirs then. `lock` is a namespace handle
-/// through which this process holds no lock.
-pub(crate) fn run_all(
-    undos: &[Undo],
-    bridge: &str,
-    lock: &Namespace,
-    kernel: &mut Kernel,
-    container: Option<&Namespace>,
-    complain: &mut dyn FnMut(&Undo, BridgeError),
-) {
-    let mut shared_too = None;
-    for undo in undos.iter().rev() {
-        if undo.is_shared() {
-            // Asked here, after the own pair is gone.
-            let free = *shared_too.get_or_insert_with(|| unused(bridge, undos, lock, kernel));
-            if !free {
-                continue;
-            }
-        }
-        if let Err(error) = undo.run(kernel, container) {
-            complain(undo, error);
-        }
-    }
+/// What is to be undone, and of which bridge.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Undos {
+    /// The bridge.
+    pub(crate) bridge: String,
+    /// The ports it had before anything was done that others may count on.
+    pub(crate) ports: Vec<u32>,
+    /// In the order in which things were done.
+    pub(crate) list: Vec<Undo>,
 }
 
-/// Whether nobody else counts on the bridge. Where that cannot be told,
-/// somebody may.
-fn unused(bridge: &str, undos: &[Undo], lock: &Namespace, kernel: &mut Kernel) -> bool {
-    if !matches!(lock.lock_alone(), Ok(true)) {
-        return false;
+impl Undos {
+    /// Undoes, the last thing first. Everything is tried; `complain` hears of
+    /// what fails.
+    ///
+    /// What others may count on is left alone if somebody else is at work
+    /// here, or if the bridge has new ports: it is theirs then. Through `home`,
+    /// which is the host's namespace, the lock is asked for: locks of two
+    /// handles would stand in each other's way.
+    pub(crate) fn run(
+        &self,
+        home: &Namespace,
+        kernel: &mut Kernel,
+        container: Option<&Namespace>,
+        complain: &mut dyn FnMut(&Undo, BridgeError),
+    ) {
+        let (shared, own): (Vec<_>, Vec<_>) = self.list.iter().partition(|undo| undo.is_shared());
+        // The own pair goes first: it is a port as well.
+        let mut run = |undos: Vec<&Undo>, kernel: &mut Kernel| {
+            for undo in undos.into_iter().rev() {
+                if let Err(error) = undo.run(kernel, container) {
+                    complain(undo, error);
+                }
+            }
+        };
+        run(own, kernel);
+        if !shared.is_empty() && self.is_unused(home, kernel) {
+            run(shared, kernel);
+        }
     }
-    let Ok(links) = kernel.links() else {
-        return false;
-    };
-    let Some(index) = links.iter().find(|l| l.name == bridge).map(|l| l.index) else {
-        return true;
-    };
-    // Ports that this ADD made itself, for a VLAN's gateway, go with the rest.
-    let ours: Vec<_> = undos
-        .iter()
-        .filter_map(|undo| match undo {
-            Undo::RemoveLink { link } => links.iter().find(|l| l.name == *link)?.peer,
-            _ => None,
-        })
-        .collect();
-    !links
-        .iter()
-        .any(|link| link.master == Some(index) && !ours.contains(&link.index))
+
+    /// Whether nobody came to count on the bridge. Where that cannot be told,
+    /// somebody may have.
+    fn is_unused(&self, home: &Namespace, kernel: &mut Kernel) -> bool {
+        if !matches!(home.lock_alone(), Ok(true)) {
+            return false;
+        }
+        let Ok(links) = kernel.links() else {
+            return false;
+        };
+        let Some(bridge) = links.iter().find(|link| link.name == self.bridge) else {
+            return true;
+        };
+        // A VLAN's gateway interface is plugged in by its other end.
+        let ours: Vec<_> = self
+            .list
+            .iter()
+            .filter_map(|undo| match undo {
+                Undo::RemoveLink { link } => links.iter().find(|l| l.name == *link)?.peer,
+                _ => None,
+            })
+            .collect();
+        let mut ports = links.iter().filter(|link| link.master == Some(bridge.index));
+        ports.all(|port| self.ports.contains(&port.index) || ours.contains(&port.index))
+    }
 }
