@@ -95,7 +95,12 @@ impl Kernel {
         attributes.extend(old.label.clone().map(AddressAttribute::Label));
         attributes.push(AddressAttribute::Flags(flags));
         let outcome = self.change(
-            || format!("giving interface number {link} back address {}", old.address),
+            || {
+                format!(
+                    "giving interface number {link} back address {}",
+                    old.address
+                )
+            },
             RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
         );

@@ -41,12 +41,12 @@ pub(crate) fn add(
     if let Some(masquerading) = &config.masquerading {
         let families = (masquerading.v4, masquerading.v6 && !masquerading.v4);
         if families != (false, false) {
-            let tools = &call.tools;
+            let tools = call.tools();
             tools.masquerade_backend(masquerading.backend, families.0, families.1)?;
         }
     }
     if config.spoof_check {
-        call.tools.for_spoof_check()?;
+        call.tools().for_spoof_check()?;
     }
     let attached = Attached {
         owner: call.owner(attachment),
@@ -82,7 +82,7 @@ pub(crate) fn add(
         home,
         container,
         namespace,
-        &call.tools,
+        call.tools(),
         pending,
         observer,
     );
@@ -152,7 +152,7 @@ fn configure(
         let (v4, v6) = (masquerading.v4 && any(true), masquerading.v6 && any(false));
         if v4 || v6 {
             backend = Some(
-                call.tools
+                call.tools()
                     .masquerade_backend(masquerading.backend, v4, v6)?,
             );
             live = work.live();

@@ -1,5 +1,8 @@
 //! What every command works with.
 
+use std::env;
+use std::sync::OnceLock;
+
 use wipam_core::invoke::Invocation;
 use wipam_core::json::Object;
 use wipam_core::names::{Attachment, NetworkName};
@@ -12,10 +15,32 @@ pub(crate) struct Call<'a> {
     pub(crate) document: &'a Object<'a>,
     pub(crate) network: NetworkName,
     pub(crate) version: Version,
-    pub(crate) tools: Tools,
+    tools: OnceLock<Tools>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        invocation: &'a Invocation,
+        document: &'a Object<'a>,
+        network: NetworkName,
+        version: Version,
+    ) -> Self {
+        Self {
+            invocation,
+            document,
+            network,
+            version,
+            tools: OnceLock::new(),
+        }
+    }
+
+    /// The firewall's programs. They are looked for when they are first wanted:
+    /// there are better things for DEL to begin with.
+    pub(crate) fn tools(&self) -> &Tools {
+        self.tools
+            .get_or_init(|| Tools::find(&env::var_os("PATH").unwrap_or_default()))
+    }
+
     pub(crate) fn owner(&self, attachment: &Attachment) -> Owner {
         Owner {
             network: self.network.clone(),

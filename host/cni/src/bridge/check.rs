@@ -331,7 +331,7 @@ fn check_rules(
             host_interface: named.port.name.clone(),
             mac,
         };
-        if let Some(missing) = spoof_check_missing(&call.tools, &wanted)? {
+        if let Some(missing) = spoof_check_missing(call.tools(), &wanted)? {
             return Err(BridgeError::Different(missing));
         }
     }
@@ -353,7 +353,7 @@ fn check_rules(
     let v6 = addresses.iter().any(|address| address.addr().is_ipv6());
     let v4 = addresses.iter().any(|address| address.addr().is_ipv4());
     let backend = call
-        .tools
+        .tools()
         .masquerade_backend(masquerading.backend, v4, v6)?;
     let wanted = Masquerade {
         owner,
@@ -361,7 +361,7 @@ fn check_rules(
         live: Vec::new(),
         drop_invalid: masquerading.drop_invalid,
     };
-    match masquerade_missing(&call.tools, backend, &wanted)? {
+    match masquerade_missing(call.tools(), backend, &wanted)? {
         Some(missing) => Err(BridgeError::Different(missing)),
         None => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! DEL: removes a container from the network.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::thread;
@@ -40,50 +41,41 @@ pub(crate) fn del(
     warn: &mut dyn FnMut(&str),
 ) -> Result<(), BridgeError> {
     let mut errors = Vec::new();
-    let mut found = match look(&call.invocation.netns, attachment) {
+    let mut found = match look(&call.invocation.netns, attachment, warn) {
         Ok(found) => found,
         Err(error) => {
             errors.push(error);
             Found::default()
         }
     };
-    let ipam = ipam_type(call.document)
-        .map_err(|error| BridgeError::Config(error.into()))
-        .and_then(|kind| {
-            kind.map(|kind| Ipam::find(&kind, call.invocation))
-                .transpose()
-        });
-
-    // The kernel takes its time to remove a pair, and holds no lock that the
-    // rest needs.
     let inside = found.inside.take();
-    let (tools, owner, live) = (&call.tools, call.owner(attachment), &found.live);
+    let gone: BTreeSet<_> = found.own.iter().copied().chain(previous(call)).collect();
+    let (owner, live) = (call.owner(attachment), &found.live);
+    // The kernel takes its time to remove a pair, and holds no lock that the
+    // rest needs: so that begins first.
     let (link, rules) = thread::scope(|scope| {
         let link = scope.spawn(|| match inside {
             Some(mut inside) => inside.kernel.delete_link(inside.link.index).map(|_| ()),
             None => Ok(()),
         });
-        let rules = scope.spawn(|| remove(tools, &owner, live));
-        match ipam {
-            Ok(Some(mut ipam)) => errors.extend(ipam.command("DEL").err()),
-            Ok(None) => {}
-            Err(error) => errors.push(error),
-        }
+        let rules = scope.spawn(|| {
+            let removed = remove(call.tools(), &owner, live);
+            let forgotten = gone.iter().map(|address| forget_flows(*address));
+            (
+                removed,
+                forgotten.filter_map(Result::err).collect::<Vec<_>>(),
+            )
+        });
+        errors.extend(release(call).err());
         (link.join(), rules.join())
     });
     // A thread that panicked ends the process in what is shipped.
     if let Ok(Err(error)) = link {
         errors.push(error.into());
     }
-    if let Ok(Err(error)) = rules {
-        errors.push(error.into());
-    }
-
-    let gone = found.own.iter().copied().chain(previous(call));
-    for address in gone.collect::<std::collections::BTreeSet<_>>() {
-        if let Err(error) = forget_flows(address) {
-            warn(&error.to_string());
-        }
+    if let Ok((removed, forgotten)) = rules {
+        errors.extend(removed.err().map(BridgeError::from));
+        forgotten.iter().for_each(|error| warn(&error.to_string()));
     }
     match state_dir(call.document) {
         Ok(state) => {
@@ -96,9 +88,22 @@ pub(crate) fn del(
     BridgeError::all(errors)
 }
 
+/// Has the IPAM plugin release what it allocated.
+fn release(call: &Call<'_>) -> Result<(), BridgeError> {
+    let kind = ipam_type(call.document).map_err(|error| BridgeError::Config(error.into()))?;
+    match kind {
+        Some(kind) => Ipam::find(&kind, call.invocation)?.command("DEL"),
+        None => Ok(()),
+    }
+}
+
 /// Looks for the interface. A namespace that is gone, or whose path leads to a
 /// file that is left of it, has none.
-fn look(netns: &str, attachment: &Attachment) -> Result<Found, BridgeError> {
+fn look(
+    netns: &str,
+    attachment: &Attachment,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Found, BridgeError> {
     let mut found = Found::default();
     if netns.is_empty() {
         return Ok(found);
@@ -118,14 +123,38 @@ fn look(netns: &str, attachment: &Attachment) -> Result<Found, BridgeError> {
     let number = link.as_ref().map(|link| link.index);
     for address in kernel.addresses(None)? {
         if Some(address.link) == number {
-            found.own.push(address.address.addr());
+            // Flows of one link are not tracked across others.
+            if !address.link_local {
+                found.own.push(address.address.addr());
+            }
         } else {
             found.live.push(address.address.addr());
         }
     }
-    found.inside = link.map(|link| Inside { kernel, link });
+    if let Some(link) = link {
+        if is_of_a_pair(&link, &mut Kernel::open()?)? {
+            found.inside = Some(Inside { kernel, link });
+        } else {
+            warn(&format!(
+                "{} in {netns} is left alone: it is no end of a pair whose other end is here, so no \
+                 ADD made it",
+                link.name
+            ));
+        }
+    }
     found.namespace = Some(namespace);
     Ok(found)
+}
+
+/// Whether an interface in the container can have been made by an ADD. A
+/// runtime calls DEL as well after an ADD that failed because the name was
+/// somebody else's.
+fn is_of_a_pair(link: &Link, host: &mut Kernel) -> Result<bool, NetError> {
+    let Some(peer) = link.peer.filter(|_| link.kind == "veth") else {
+        return Ok(false);
+    };
+    let other = host.link_by_index(peer)?;
+    Ok(other.is_some_and(|other| other.kind == "veth" && other.peer == Some(link.index)))
 }
 
 fn is_gone(netns: &str, error: &NetError) -> bool {

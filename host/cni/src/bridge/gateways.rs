@@ -194,3 +194,118 @@ fn check_route<'a>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use wipam_core::json::Field;
+    use wipam_core::version::Version;
+
+    use super::*;
+
+    fn gateways(config: &str, result: &str) -> Result<Gateways, BridgeError> {
+        let read = |text| Field::document(text).unwrap().object().unwrap();
+        let config = Config::read(&read(config), "").unwrap();
+        let result = Success::read(&read(result), Version::V1_1_0).unwrap();
+        Gateways::of(result, &config, "test")
+    }
+
+    fn refused(config: &str, result: &str) -> String {
+        gateways(config, result).unwrap_err().to_string()
+    }
+
+    const PLAIN: &str = r#"{"ipam":{"type":"x"}}"#;
+    const GATEWAY: &str = r#"{"isGateway":true,"ipam":{"type":"x"}}"#;
+    const DEFAULT: &str = r#"{"isDefaultGateway":true,"ipam":{"type":"x"}}"#;
+
+    #[test]
+    fn a_gateway_is_given_or_the_first_address() {
+        let of = |result| gateways(GATEWAY, result).unwrap().addresses;
+        let text = |addresses: Vec<IpNet>| {
+            let texts: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            texts.join(" ")
+        };
+        let computed = of(r#"{"ips":[{"address":"192.0.2.9/24"},{"address":"2001:db8::9/64"}]}"#);
+        assert_eq!(text(computed), "192.0.2.1/24 2001:db8::1/64");
+        let given = of(r#"{"ips":[{"address":"192.0.2.9/24","gateway":"192.0.2.254"}]}"#);
+        assert_eq!(text(given), "192.0.2.254/24");
+        let none = gateways(PLAIN, r#"{"ips":[{"address":"192.0.2.9/24"}]}"#).unwrap();
+        assert!(none.addresses.is_empty());
+        let error = refused(GATEWAY, r#"{"ips":[{"address":"192.0.2.9/32"}]}"#);
+        assert!(
+            error.contains("no room for a gateway in the subnet of 192.0.2.9/32"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn one_default_route_for_each_family_and_none_where_there_is_one() {
+        let routes = |result| {
+            let routes = gateways(DEFAULT, result).unwrap().result.routes;
+            let texts: Vec<_> = routes.iter().map(|route| route.dst.to_string()).collect();
+            texts.join(" ")
+        };
+        let both = r#"{"ips":[{"address":"192.0.2.9/25"},{"address":"192.0.2.129/25"},
+                              {"address":"2001:db8::9/64"}]}"#;
+        assert_eq!(routes(both), "0.0.0.0/0 ::/0");
+        let there = r#"{"ips":[{"address":"192.0.2.9/24"}],"routes":[{"dst":"0.0.0.0/0"}]}"#;
+        assert_eq!(routes(there), "0.0.0.0/0");
+    }
+
+    #[test]
+    fn what_no_kernel_would_take_is_refused_with_its_place() {
+        let ips = |ips: &str| format!(r#"{{"ips":[{ips}]}}"#);
+        let routes = |routes: &str| {
+            format!(r#"{{"ips":[{{"address":"192.0.2.9/24"}}],"routes":[{routes}]}}"#)
+        };
+        for (result, said) in [
+            (ips(""), "wanted at least one address, found none"),
+            (
+                ips(r#"{"address":"0.0.0.0/24"}"#),
+                "ips[0].address: wanted a unicast address",
+            ),
+            (
+                ips(r#"{"address":"192.0.2.9/24"},{"address":"192.0.2.9/24"}"#),
+                "ips[1].address: found 192.0.2.9/24 a second time",
+            ),
+            (
+                ips(r#"{"address":"192.0.2.9/24","gateway":"2001:db8::1"}"#),
+                "ips[0].gateway: wanted an address of the family of 192.0.2.9/24",
+            ),
+            (
+                routes(r#"{"dst":"198.18.0.7/15"}"#),
+                "routes[0].dst: wanted 198.18.0.0/15, found 198.18.0.7/15",
+            ),
+            (
+                routes(r#"{"dst":"198.18.0.0/15"},{"dst":"198.18.0.0/15"}"#),
+                "routes[1]: found the route to 198.18.0.0/15 a second time",
+            ),
+            (
+                routes(r#"{"dst":"198.18.0.0/15","mtu":-1}"#),
+                "routes[0].mtu: wanted 0 to 4294967295, found -1",
+            ),
+        ] {
+            let found = refused(PLAIN, &result);
+            assert!(found.contains(said), "{result}: {found}");
+            assert!(found.contains("IPAM plugin test"), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_route_without_gateway_goes_through_the_first_of_its_family() {
+        let result = r#"{"ips":[{"address":"192.0.2.9/24","gateway":"192.0.2.1"}],
+            "routes":[{"dst":"198.18.0.0/15"},{"dst":"203.0.113.0/24","gw":"192.0.2.7"},
+                      {"dst":"2001:db8:5::/48"}]}"#;
+        let gateways = gateways(PLAIN, result).unwrap();
+        let found: Vec<_> = gateways
+            .routes("eth0")
+            .filter_map(|step| match step {
+                Step::AddRoute { gateway, .. } => Some(gateway.map(|g| g.to_string())),
+                _ => None,
+            })
+            .collect();
+        let wanted = [Some("192.0.2.1"), Some("192.0.2.7"), None];
+        assert_eq!(found, wanted.map(|gateway| gateway.map(str::to_owned)));
+    }
+}

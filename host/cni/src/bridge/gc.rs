@@ -22,7 +22,7 @@ pub(crate) fn gc(call: &Call<'_>, warn: &mut dyn FnMut(&str)) -> Result<(), Brid
     let mut errors = Vec::new();
     errors.extend(ports(call, &valid, warn).err());
     let attachments = valid.attachments();
-    match collect(&call.tools, &call.network, &attachments) {
+    match collect(call.tools(), &call.network, &attachments) {
         Ok(removed) => removed
             .iter()
             .for_each(|what| warn(&format!("removed {what}"))),
@@ -90,10 +90,14 @@ fn notes(
             continue;
         }
         let container = Namespace::open(&note.netns).ok();
-        note.undo
-            .run(&home, &mut kernel, container.as_ref(), &mut |undo, error| {
+        note.undo.run(
+            &home,
+            &mut kernel,
+            container.as_ref(),
+            &mut |undo, error| {
                 warn(&format!("undoing an ADD that never ended: {undo}: {error}"));
-            });
+            },
+        );
         let _ = std::fs::remove_file(file);
     }
     Ok(())

@@ -33,7 +33,6 @@ use wipam_core::invoke::Invocation;
 use wipam_core::json::{Field, to_text};
 use wipam_core::parameters::{Command, Needs, Network};
 use wipam_core::version::{Version, version_info};
-use wipam_net::firewall::Tools;
 
 use crate::about;
 use crate::build;
@@ -97,13 +96,8 @@ fn run(
         .map_err(Fault::Document)?;
     let network = Network::read(&document)?;
     *version = network.version_of_errors();
-    let call = Call {
-        invocation,
-        document: &document,
-        version: network.version(&command)?,
-        network: network.name,
-        tools: Tools::find(&env::var_os("PATH").unwrap_or_default()),
-    };
+    let asked = network.version(&command)?;
+    let call = Call::new(invocation, &document, network.name, asked);
     let warn = &mut |text: &str| {
         // A warning that cannot be written must not keep a container from its
         // network.

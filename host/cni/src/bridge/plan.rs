@@ -474,3 +474,196 @@ pub(crate) fn interfaces(
     }
     interfaces
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use wipam_core::json::Field;
+    use wipam_core::names::{ContainerId, InterfaceName};
+    use wipam_core::version::Version;
+    use wipam_net::Bridge;
+
+    use super::*;
+
+    fn attached() -> Attached {
+        Attached {
+            owner: Owner {
+                network: NetworkName::new("net1").unwrap(),
+                attachment: Attachment {
+                    container: ContainerId::new("ctr").unwrap(),
+                    interface: InterfaceName::new("eth0").unwrap(),
+                },
+            },
+            netns: "/run/netns/c1".to_owned(),
+        }
+    }
+
+    fn drawn() -> Drawn {
+        let mac = |last| Mac([2, 0, 0, 0, 0, last]);
+        Drawn {
+            host_name: "veth0".to_owned(),
+            host_mac: mac(1),
+            container_mac: mac(2),
+            bridge_mac: mac(3),
+            vlan: ("veth1".to_owned(), mac(4), mac(5)),
+        }
+    }
+
+    fn bridge(addresses: &[&str], vlan_filtering: bool) -> Host {
+        Host {
+            bridge: Some(Link {
+                name: "cni0".to_owned(),
+                kind: "bridge".to_owned(),
+                up: true,
+                mac: Some(Mac([2, 0, 0, 0, 0, 9])),
+                bridge: Some(Bridge {
+                    vlan_filtering,
+                    ..Bridge::default()
+                }),
+                ..Link::default()
+            }),
+            vlan_link: None,
+            addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+        }
+    }
+
+    /// The steps of both halves, as text.
+    fn plan(config: &str, result: &str, host: &Host) -> Result<Vec<String>, BridgeError> {
+        let read = |text| Field::document(text).unwrap().object().unwrap();
+        let config = Config::read(&read(config), "").unwrap();
+        let result = Success::read(&read(result), Version::V1_1_0).unwrap();
+        let gateways = match &config.ipam {
+            Some(kind) => Gateways::of(result, &config, kind)?,
+            None => Gateways::default(),
+        };
+        let (attached, drawn) = (attached(), drawn());
+        let backend = config.masquerading.as_ref().map(|_| Backend::Nftables);
+        let mut steps = links(&config, &attached, &drawn, host)?;
+        steps.extend(addresses(
+            &config,
+            &attached,
+            &drawn,
+            host,
+            &gateways,
+            backend,
+            Vec::new(),
+        )?);
+        Ok(steps.iter().map(ToString::to_string).collect())
+    }
+
+    const GATEWAY: &str = r#"{"isGateway":true,"ipam":{"type":"x"}}"#;
+    const RESULT: &str = r#"{"ips":[{"address":"192.0.2.9/24"}]}"#;
+
+    fn position(steps: &[String], what: &str) -> usize {
+        let found = steps.iter().position(|step| step.contains(what));
+        found.unwrap_or_else(|| unreachable!("{what}: {steps:#?}"))
+    }
+
+    #[test]
+    fn a_new_gateway_has_its_address_pinned_and_an_old_one_keeps_it() {
+        let steps = plan(GATEWAY, RESULT, &Host::default()).unwrap();
+        assert_eq!(steps[0], "make bridge cni0, address 02:00:00:00:00:03");
+        assert!(
+            !steps
+                .iter()
+                .any(|step| step.contains("keep its Ethernet address"))
+        );
+        let steps = plan(GATEWAY, RESULT, &bridge(&[], false)).unwrap();
+        let last = steps.last().unwrap();
+        assert_eq!(
+            last,
+            "have cni0 keep its Ethernet address 02:00:00:00:00:09"
+        );
+        let steps = plan(GATEWAY, RESULT, &bridge(&["192.0.2.1/24"], false)).unwrap();
+        assert!(
+            !steps
+                .iter()
+                .any(|step| step.contains("keep its") || step.contains("give cni0"))
+        );
+    }
+
+    #[test]
+    fn another_subnet_is_said_or_replaced() {
+        let there = bridge(&["198.51.100.1/24", "2001:db8:9::1/64"], false);
+        let error = plan(GATEWAY, RESULT, &there).unwrap_err().to_string();
+        assert!(
+            error.contains("192.0.2.1/24: found 198.51.100.1/24"),
+            "{error}"
+        );
+        let forced = r#"{"isGateway":true,"forceAddress":true,"ipam":{"type":"x"}}"#;
+        let steps = plan(forced, RESULT, &there).unwrap();
+        let (take, give) = (
+            position(&steps, "take address 198.51.100.1/24 from cni0"),
+            position(&steps, "give cni0 address 192.0.2.1/24"),
+        );
+        assert!(take < give);
+        assert!(!steps.iter().any(|step| step.contains("2001:db8:9::1")));
+    }
+
+    #[test]
+    fn a_vlan_wants_a_bridge_that_filters_and_a_gateway_of_its_own() {
+        let vlan = r#"{"vlan":100,"isGateway":true,"ipam":{"type":"x"}}"#;
+        let error = plan(vlan, RESULT, &bridge(&[], false))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("VLAN filtering off"), "{error}");
+        let steps = plan(vlan, RESULT, &bridge(&[], true)).unwrap();
+        for step in [
+            "remove port veth0 from VLAN 1",
+            "add port veth0 to VLAN 100, untagged",
+            "make veth pair veth1 (02:00:00:00:00:04), port of cni0, and cni0.100",
+            "add port veth1 to VLAN 100, untagged",
+            "give cni0.100 address 192.0.2.1/24",
+        ] {
+            position(&steps, step);
+        }
+    }
+
+    #[test]
+    fn a_trunk_keeps_the_default_vlan_unless_told_otherwise() {
+        let trunk = |more: &str| {
+            let config = format!(r#"{{"vlanTrunk":[{{"id":7}}]{more}}}"#);
+            let steps = plan(&config, "{}", &Host::default()).unwrap();
+            position(&steps, "add port veth0 to VLAN 7, tagged");
+            steps.iter().any(|step| step.contains("remove port"))
+        };
+        assert!(!trunk(""));
+        assert!(trunk(r#","preserveDefaultVlan":false"#));
+    }
+
+    #[test]
+    fn a_device_of_another_kind_is_no_bridge() {
+        let mut there = bridge(&[], false);
+        if let Some(link) = &mut there.bridge {
+            link.bridge = None;
+            link.kind = "veth".to_owned();
+        }
+        let error = plan("{}", "{}", &there).unwrap_err().to_string();
+        assert!(
+            error.contains("\"cni0\" already exists but is not a bridge"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn families_are_masqueraded_as_asked() {
+        let both = r#"{"ips":[{"address":"192.0.2.9/24"},{"address":"2001:db8::9/64"}]}"#;
+        let rules = |more: &str| {
+            let config =
+                format!(r#"{{"isGateway":true,"ipMasq":true{more},"ipam":{{"type":"x"}}}}"#);
+            let steps = plan(&config, both, &Host::default()).unwrap();
+            let rules = steps
+                .into_iter()
+                .find(|step| step.starts_with("masquerade:"));
+            let rules = rules.unwrap_or_default();
+            (rules.contains("192.0.2.9"), rules.contains("2001:db8::9"))
+        };
+        assert_eq!(rules(""), (true, true));
+        assert_eq!(rules(r#","ipMasqV6":false"#), (true, false));
+        assert_eq!(
+            rules(r#","ipMasqV4":false,"ipMasqV6":false"#),
+            (false, false)
+        );
+    }
+}

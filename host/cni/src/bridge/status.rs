@@ -33,9 +33,12 @@ pub(crate) fn status(call: &Call<'_>, warn: &mut dyn FnMut(&str)) -> Result<(), 
 fn programs(call: &Call<'_>, config: &Config, warn: &mut dyn FnMut(&str)) {
     if let Some(masquerading) = &config.masquerading {
         let asked = masquerading.backend;
-        match call.tools.masquerade_backend(asked, masquerading.v4, false) {
+        match call
+            .tools()
+            .masquerade_backend(asked, masquerading.v4, false)
+        {
             Ok(backend) => {
-                let variant = call.tools.iptables_variant().unwrap_or("none");
+                let variant = call.tools().iptables_variant().unwrap_or("none");
                 warn(&format!(
                     "masquerading with {backend:?} (iptables: {variant})"
                 ));
@@ -44,7 +47,7 @@ fn programs(call: &Call<'_>, config: &Config, warn: &mut dyn FnMut(&str)) {
         }
     }
     if config.spoof_check
-        && let Err(error) = call.tools.for_spoof_check()
+        && let Err(error) = call.tools().for_spoof_check()
     {
         warn(&format!("an ADD would fail: {error}"));
     }

@@ -174,7 +174,9 @@ impl Undos {
                 _ => None,
             })
             .collect();
-        let mut ports = links.iter().filter(|link| link.master == Some(bridge.index));
+        let mut ports = links
+            .iter()
+            .filter(|link| link.master == Some(bridge.index));
         ports.all(|port| self.ports.contains(&port.index) || ours.contains(&port.index))
     }
 }

@@ -1,6 +1,7 @@
 //! The programs that make rules.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,15 @@ pub enum Backend {
     Iptables,
     /// nft.
     Nftables,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Iptables => "iptables",
+            Self::Nftables => "nftables",
+        })
+    }
 }
 
 /// The programs of a search path.
