@@ -8,7 +8,7 @@ use wipam_core::version::Version;
 
 /// Name, version and what it speaks, on standard error as the reference has
 /// it: standard output belongs to the protocol.
-pub(crate) fn tell(name: &str) -> ExitCode {
+pub(crate) fn tell(name: &str, explained_by: &str) -> ExitCode {
     let versions: Vec<_> = Version::ALL
         .iter()
         .map(|version| version.as_str())
@@ -16,7 +16,7 @@ pub(crate) fn tell(name: &str) -> ExitCode {
     let text = format!(
         "CNI {name} plugin, wipam {}\nCNI protocol versions supported: {}\n\
          Container runtimes run this program with CNI_COMMAND set and a network configuration on \
-         standard input.\nTo see what a configuration means: {name} explain < FILE\n",
+         standard input.\nTo see what a configuration means: {explained_by} < FILE\n",
         env!("CARGO_PKG_VERSION"),
         versions.join(", ")
     );

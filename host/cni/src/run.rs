@@ -24,7 +24,7 @@ pub fn host_local() -> ExitCode {
     let command = input::variable("CNI_COMMAND");
     let answer = match (command.as_str(), env::args().nth(1).as_deref()) {
         ("", Some("explain")) => return about::explain(NAME, host_local.explain()),
-        ("", _) => return about::tell(NAME),
+        ("", _) => return about::tell(NAME, "host-local explain"),
         _ => input::read(command).and_then(|invocation| host_local.invoke(&invocation)),
     };
     match answer {

@@ -15,7 +15,7 @@ use super::delegate::Ipam;
 use super::error::BridgeError;
 use super::gateways::Gateways;
 use super::log;
-use super::pending::Pending;
+use super::pending::{self, Pending};
 use super::plan::{self, Attached, Drawn, Host};
 
 /// How many names for the host end are tried.
@@ -53,8 +53,10 @@ pub(crate) fn add(
         netns: call.invocation.netns.clone(),
     };
     let home = Namespace::current()?;
-    home.share_lock()?;
     let namespace = open(&attached.netns)?;
+    // One that was killed, and no DEL since.
+    pending::take_back(&config.state_dir, &home, attachment, Some(&namespace), warn)?;
+    home.share_lock()?;
     let mut host = Kernel::open()?;
     let mut container = namespace.within(Kernel::open)??;
     if let Some(link) = container.link(attachment.interface.as_str())? {
@@ -77,7 +79,6 @@ pub(crate) fn add(
     )?;
     let mut work = Work::new(
         &attached,
-        config.bridge.clone(),
         host,
         home,
         container,

@@ -17,7 +17,7 @@ use super::error::BridgeError;
 use super::pending::Pending;
 use super::plan::Attached;
 use super::step::{Place, Step};
-use super::undo::{Undo, Undos};
+use super::undo::{Undo, Undone, Undos};
 
 /// Told of every step before it is taken: its number, counted from 1, and what
 /// it is. Answers whether to go on.
@@ -57,7 +57,6 @@ impl<'a> Work<'a> {
     #[allow(clippy::too_many_arguments, reason = "made in one place")]
     pub(crate) fn new(
         attached: &'a Attached,
-        bridge: String,
         host: Kernel,
         home: Namespace,
         container: Kernel,
@@ -75,10 +74,7 @@ impl<'a> Work<'a> {
             tools,
             observer,
             pending,
-            undo: Undos {
-                bridge,
-                ..Undos::default()
-            },
+            undo: Undos::default(),
             rules: false,
             steps: 0,
             links: HashMap::new(),
@@ -123,13 +119,16 @@ impl<'a> Work<'a> {
         {
             tell(&"firewall rules", &error);
         }
-        std::mem::take(&mut self.undo).run(
+        let undone = std::mem::take(&mut self.undo).run(
             &self.home,
             &mut self.host,
             Some(&self.namespace),
             &mut |undo, error| tell(undo, &error),
         );
-        self.pending.done();
+        // Otherwise the note stays, for DEL or GC.
+        if undone == Undone::Finished {
+            self.pending.done();
+        }
     }
 
     /// Addresses of the container's other interfaces.
@@ -176,14 +175,10 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The bridge's ports.
+    /// The ports of every bridge.
     fn ports(&mut self) -> Result<Vec<u32>, BridgeError> {
         let links = self.host.links()?;
-        let bridge = links.iter().find(|link| link.name == self.undo.bridge);
-        let Some(bridge) = bridge.map(|link| link.index) else {
-            return Ok(Vec::new());
-        };
-        let ports = links.iter().filter(|link| link.master == Some(bridge));
+        let ports = links.iter().filter(|link| link.master.is_some());
         Ok(ports.map(|link| link.index).collect())
     }
 
@@ -272,7 +267,12 @@ impl<'a> Work<'a> {
             Ok(None) if optional || setting.path().starts_with("ipv6/conf/lo/") => {
                 return Ok(Plan::Skip);
             }
-            Ok(None) => return Ok(Plan::Take(Vec::new())),
+            Ok(None) => {
+                return Err(BridgeError::NoSetting {
+                    setting: setting.to_string(),
+                    wanted: value.to_owned(),
+                });
+            }
             Err(_) if optional => return Ok(Plan::Skip),
             Err(error) => return Err(error.into()),
         };
@@ -566,7 +566,8 @@ impl<'a> Work<'a> {
     ) -> Result<(), BridgeError> {
         let begin = Instant::now();
         let mut limit = limit;
-        loop {
+        let own_limit = limit.is_none();
+        while limit != Some(Duration::ZERO) {
             let found = self.host.link(name)?.and_then(|link| link.port);
             let state = found.map(|port| port.state).unwrap_or_default();
             if state == PortState::Forwarding {
@@ -583,7 +584,7 @@ impl<'a> Work<'a> {
                     waited_ms: begin.elapsed().as_millis(),
                 };
                 // Without carrier it will not forward later either.
-                if required || state == PortState::Disabled {
+                if required || own_limit && state == PortState::Disabled {
                     return Err(error.into());
                 }
                 self.warnings.push(error.to_string());
@@ -591,6 +592,7 @@ impl<'a> Work<'a> {
             }
             pause(begin);
         }
+        Ok(())
     }
 
     /// How long a port of this bridge may take to forward.

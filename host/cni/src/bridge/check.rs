@@ -5,12 +5,14 @@ use std::fmt::Display;
 use ipnet::IpNet;
 use wipam_core::names::Attachment;
 use wipam_core::result::{Interface, Success};
-use wipam_net::firewall::{Masquerade, SpoofCheck, masquerade_missing, spoof_check_missing};
+use wipam_net::firewall::{
+    Backend, Masquerade, SpoofCheck, masquerade_missing, spoof_check_missing,
+};
 use wipam_net::{Kernel, Link, Mac};
 
 use super::add::{look, open};
 use super::call::Call;
-use super::config::{BridgeMac, Config};
+use super::config::Config;
 use super::delegate::Ipam;
 use super::error::BridgeError;
 use super::gateways::Gateways;
@@ -157,7 +159,7 @@ fn check_bridge(
 ) -> Result<Link, BridgeError> {
     let bridge = existing(kernel, &config.bridge, "bridge")?;
     // Without a gateway's address the kernel chooses, from time to time anew.
-    if config.gateway && config.vlan.is_none() || config.bridge_mac != BridgeMac::Kernel {
+    if config.gateway && config.vlan.is_none() {
         same_mac(&config.bridge, named.bridge, bridge.mac)?;
     }
     is_up(&bridge)?;
@@ -304,7 +306,7 @@ fn check_gateway(kernel: &mut Kernel, config: &Config, previous: &Success) -> Ou
     }
     for setting in forwarding_settings(config, gateways.iter()) {
         let found = setting.read()?.unwrap_or_else(|| "nothing".to_owned());
-        if found == "0" {
+        if matches!(found.as_str(), "0" | "nothing") {
             return different(setting, "1", &found);
         }
     }
@@ -352,7 +354,7 @@ fn check_rules(
     }
     let v6 = addresses.iter().any(|address| address.addr().is_ipv6());
     let v4 = addresses.iter().any(|address| address.addr().is_ipv4());
-    let backend = call
+    let chosen = call
         .tools()
         .masquerade_backend(masquerading.backend, v4, v6)?;
     let wanted = Masquerade {
@@ -361,8 +363,19 @@ fn check_rules(
         live: Vec::new(),
         drop_invalid: masquerading.drop_invalid,
     };
-    match masquerade_missing(call.tools(), backend, &wanted)? {
-        Some(missing) => Err(BridgeError::Different(missing)),
-        None => Ok(()),
+    let Some(missing) = masquerade_missing(call.tools(), chosen, &wanted)? else {
+        return Ok(());
+    };
+    // Programs come and go: what an ADD took may not be what it would take now.
+    let other = match chosen {
+        Backend::Iptables => Backend::Nftables,
+        Backend::Nftables => Backend::Iptables,
+    };
+    let elsewhere = masquerading.backend.is_none()
+        && call.tools().masquerade_backend(Some(other), v4, v6).is_ok()
+        && masquerade_missing(call.tools(), other, &wanted)?.is_none();
+    if elsewhere {
+        return Ok(());
     }
+    Err(BridgeError::Different(missing))
 }

@@ -11,6 +11,8 @@ use wipam_core::json::{Field, JsonError, Object};
 use wipam_net::firewall::Backend;
 use wipam_net::{LONGEST_NAME, Mac, MacError};
 
+use super::plan::gateway_link;
+
 /// The bridge where none is named.
 pub(crate) const DEFAULT_BRIDGE: &str = "cni0";
 
@@ -296,6 +298,17 @@ impl Config {
 
     /// What only the fields together show.
     fn check(&mut self) -> Result<(), ConfigError> {
+        let holder = gateway_link(self);
+        if self.gateway && holder.len() > LONGEST_NAME {
+            return Err(ConfigError::Setting {
+                path: "bridge".to_owned(),
+                wanted: format!(
+                    "a name that leaves room for the interface of the VLAN's gateway, at most \
+                     {LONGEST_NAME} bytes in all"
+                ),
+                found: format!("{holder:?}"),
+            });
+        }
         if self.hairpin && self.promiscuous {
             return Err(ConfigError::Contradiction(
                 "cannot set hairpin mode and promiscuous mode at the same time: wanted at most one \

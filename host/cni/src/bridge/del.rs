@@ -41,7 +41,12 @@ pub(crate) fn del(
     warn: &mut dyn FnMut(&str),
 ) -> Result<(), BridgeError> {
     let mut errors = Vec::new();
-    let mut found = match look(&call.invocation.netns, attachment, warn) {
+    // Not in the namespace this runs in: an ADD would not have been done there.
+    let netns = match call.invocation.own_netns {
+        true => "",
+        false => call.invocation.netns.as_str(),
+    };
+    let mut found = match look(netns, attachment, warn) {
         Ok(found) => found,
         Err(error) => {
             errors.push(error);
@@ -79,9 +84,10 @@ pub(crate) fn del(
     }
     match state_dir(call.document) {
         Ok(state) => {
-            if let Err(error) = unfinished(&state, attachment, &found, warn) {
-                errors.push(error);
-            }
+            let container = found.namespace.as_ref();
+            let outcome = Namespace::current()
+                .and_then(|home| pending::take_back(&state, &home, attachment, container, warn));
+            errors.extend(outcome.err().map(BridgeError::from));
         }
         Err(error) => warn(&format!("ignored while releasing: {error}")),
     }
@@ -176,26 +182,4 @@ fn previous(call: &Call<'_>) -> Vec<IpAddr> {
     let result = Success::read(&document, call.version).unwrap_or_default();
     let ips = result.ips.iter();
     ips.map(|ip| ip.address.addr()).collect()
-}
-
-/// Takes back what an ADD of this attachment changed for others before it was
-/// killed.
-fn unfinished(
-    state: &std::path::Path,
-    attachment: &Attachment,
-    found: &Found,
-    warn: &mut dyn FnMut(&str),
-) -> Result<(), BridgeError> {
-    let home = Namespace::current()?;
-    let Some((file, note)) = pending::find(state, &home, attachment) else {
-        return Ok(());
-    };
-    note.undo.run(
-        &home,
-        &mut Kernel::open()?,
-        found.namespace.as_ref(),
-        &mut |undo, error| warn(&format!("undoing an ADD that never ended: {undo}: {error}")),
-    );
-    let _ = std::fs::remove_file(file);
-    Ok(())
 }

@@ -64,6 +64,9 @@ pub(crate) enum BridgeError {
         wanted: IpNet,
         found: IpNet,
     },
+    /// The kernel is too old, or built without.
+    #[error("sysctl {setting}: wanted {wanted}, but this kernel has no such setting")]
+    NoSetting { setting: String, wanted: String },
     /// There is no address left for the gateway.
     #[error(
         "no room for a gateway in the subnet of {0}: wanted a gateway from the IPAM plugin, or a \
@@ -198,6 +201,7 @@ impl BridgeError {
             | Self::InterfaceExists { .. }
             | Self::NoFreeName { .. }
             | Self::OtherAddress { .. }
+            | Self::NoSetting { .. }
             | Self::IpamResult { .. }
             | Self::NoIpam(_)
             | Self::Previous(_)

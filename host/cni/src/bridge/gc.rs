@@ -80,25 +80,14 @@ fn notes(
 ) -> Result<(), BridgeError> {
     let state = state_dir(call.document)?;
     let home = Namespace::current()?;
-    let notes = pending::of_network(&state, &home, &call.network);
-    if notes.is_empty() || !home.lock_alone()? {
-        return Ok(());
-    }
-    let mut kernel = Kernel::open()?;
-    for (file, note) in notes {
+    let mut errors = Vec::new();
+    for (file, note) in pending::of_network(&state, &home, &call.network) {
         if valid.holds(&note.container, Some(&note.interface)) {
             continue;
         }
         let container = Namespace::open(&note.netns).ok();
-        note.undo.run(
-            &home,
-            &mut kernel,
-            container.as_ref(),
-            &mut |undo, error| {
-                warn(&format!("undoing an ADD that never ended: {undo}: {error}"));
-            },
-        );
-        let _ = std::fs::remove_file(file);
+        let outcome = note.take_back(&file, &home, container.as_ref(), warn);
+        errors.extend(outcome.err().map(BridgeError::from));
     }
-    Ok(())
+    BridgeError::all(errors)
 }

@@ -63,7 +63,7 @@ pub fn bridge_watched(observer: &mut dyn FnMut(usize, &dyn Display) -> bool) -> 
     if command.is_empty() {
         return match arguments.next().as_deref() {
             Some(background::ARGUMENT) => background::run(arguments),
-            _ => about::tell(NAME),
+            _ => about::tell(NAME, "wipam bridge plan"),
         };
     }
     if command == "VERSION" {

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wipam_core::names::Attachment;
 use wipam_core::names::NetworkName;
-use wipam_net::{Namespace, NetError};
+use wipam_net::{Kernel, Namespace, NetError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::undo::Undos;
+use super::undo::{Undone, Undos};
 
 /// The note of one ADD.
 pub(crate) struct Pending {
@@ -98,14 +98,41 @@ impl Pending {
     }
 }
 
-/// The note of an ADD that never ended.
-pub(crate) fn find(
+/// Takes back what an ADD of this attachment changed for others before it was
+/// killed.
+pub(crate) fn take_back(
     state: &Path,
     host: &Namespace,
     attachment: &Attachment,
-) -> Option<(PathBuf, Note)> {
-    let file = file_of(state, host.identity().ok()?, attachment);
-    Some((file.clone(), read(&file)?))
+    container: Option<&Namespace>,
+    warn: &mut dyn FnMut(&str),
+) -> Result<(), NetError> {
+    let file = file_of(state, host.identity()?, attachment);
+    match read(&file) {
+        Some(note) => note.take_back(&file, host, container, warn),
+        None => Ok(()),
+    }
+}
+
+impl Note {
+    /// Undoes what it says, and removes it, unless somebody is at work here.
+    pub(crate) fn take_back(
+        &self,
+        file: &Path,
+        host: &Namespace,
+        container: Option<&Namespace>,
+        warn: &mut dyn FnMut(&str),
+    ) -> Result<(), NetError> {
+        let undone = self
+            .undo
+            .run(host, &mut Kernel::open()?, container, &mut |undo, error| {
+                warn(&format!("undoing an ADD that never ended: {undo}: {error}"));
+            });
+        if undone == Undone::Finished {
+            let _ = fs::remove_file(file);
+        }
+        Ok(())
+    }
 }
 
 /// The notes of this host's namespace that a network has.
@@ -121,6 +148,10 @@ pub(crate) fn of_network(
         .flatten()
         .filter_map(|entry| {
             let file = entry.path();
+            // Not those that were being written when their ADD was killed.
+            if file.extension().is_none_or(|extension| extension != "json") {
+                return None;
+            }
             let note = read(&file)?;
             (note.host == identity && note.network == network.as_str()).then_some((file, note))
         })

@@ -33,14 +33,15 @@ pub(crate) fn status(call: &Call<'_>, warn: &mut dyn FnMut(&str)) -> Result<(), 
 fn programs(call: &Call<'_>, config: &Config, warn: &mut dyn FnMut(&str)) {
     if let Some(masquerading) = &config.masquerading {
         let asked = masquerading.backend;
-        match call
-            .tools()
-            .masquerade_backend(asked, masquerading.v4, false)
-        {
+        match call.tools().masquerade_backend(
+            asked,
+            masquerading.v4,
+            masquerading.v6 && !masquerading.v4,
+        ) {
             Ok(backend) => {
                 let variant = call.tools().iptables_variant().unwrap_or("none");
                 warn(&format!(
-                    "masquerading with {backend:?} (iptables: {variant})"
+                    "masquerading with {backend} (iptables here: {variant})"
                 ));
             }
             Err(error) => warn(&format!("an ADD would fail: {error}")),
@@ -58,9 +59,11 @@ fn programs(call: &Call<'_>, config: &Config, warn: &mut dyn FnMut(&str)) {
 fn forwarding(config: &Config) -> Result<(), BridgeError> {
     let there = look(&mut Kernel::open()?, config)?;
     for setting in forwarding_settings(config, there.addresses.iter()) {
-        if setting.read()?.is_some_and(|value| value == "0") {
+        let found = setting.read()?.unwrap_or_else(|| "nothing".to_owned());
+        if matches!(found.as_str(), "0" | "nothing") {
             return Err(BridgeError::Limited(format!(
-                "{setting}: wanted 1, found 0: packets of the containers of {} are not forwarded",
+                "{setting}: wanted 1, found {found}: packets of the containers of {} are not \
+                 forwarded",
                 config.bridge
             )));
         }

@@ -112,32 +112,40 @@ impl fmt::Display for Undo {
     }
 }
 
-/// What is to be undone, and of which bridge.
+/// What is to be undone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Undos {
-    /// The bridge.
-    pub(crate) bridge: String,
-    /// The ports it had before anything was done that others may count on.
+    /// The ports that bridges of this host had before anything was done that
+    /// others may count on.
     pub(crate) ports: Vec<u32>,
     /// In the order in which things were done.
     pub(crate) list: Vec<Undo>,
+}
+
+/// How undoing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Undone {
+    /// All that could be undone is.
+    Finished,
+    /// Somebody is at work here: what others may count on has to wait.
+    Busy,
 }
 
 impl Undos {
     /// Undoes, the last thing first. Everything is tried; `complain` hears of
     /// what fails.
     ///
-    /// What others may count on is left alone if somebody else is at work
-    /// here, or if the bridge has new ports: it is theirs then. Through `home`,
-    /// which is the host's namespace, the lock is asked for: locks of two
-    /// handles would stand in each other's way.
+    /// What others may count on is left alone while somebody else is at work
+    /// here, and for good if there are new ports: it is theirs then. Through
+    /// `home`, which is the host's namespace, the lock is asked for: locks of
+    /// two handles would stand in each other's way.
     pub(crate) fn run(
         &self,
         home: &Namespace,
         kernel: &mut Kernel,
         container: Option<&Namespace>,
         complain: &mut dyn FnMut(&Undo, BridgeError),
-    ) {
+    ) -> Undone {
         let (shared, own): (Vec<_>, Vec<_>) = self.list.iter().partition(|undo| undo.is_shared());
         // The own pair goes first: it is a port as well.
         let mut run = |undos: Vec<&Undo>, kernel: &mut Kernel| {
@@ -148,22 +156,24 @@ impl Undos {
             }
         };
         run(own, kernel);
-        if !shared.is_empty() && self.is_unused(home, kernel) {
+        if shared.is_empty() {
+            return Undone::Finished;
+        }
+        if !matches!(home.lock_alone(), Ok(true)) {
+            return Undone::Busy;
+        }
+        if self.is_unused(kernel) {
             run(shared, kernel);
         }
+        Undone::Finished
     }
 
-    /// Whether nobody came to count on the bridge. Where that cannot be told,
-    /// somebody may have.
-    fn is_unused(&self, home: &Namespace, kernel: &mut Kernel) -> bool {
-        if !matches!(home.lock_alone(), Ok(true)) {
-            return false;
-        }
+    /// Whether nobody was attached meanwhile, to whichever bridge: forwarding
+    /// and the firewall's tables serve them all. Where that cannot be told,
+    /// somebody may have been.
+    fn is_unused(&self, kernel: &mut Kernel) -> bool {
         let Ok(links) = kernel.links() else {
             return false;
-        };
-        let Some(bridge) = links.iter().find(|link| link.name == self.bridge) else {
-            return true;
         };
         // A VLAN's gateway interface is plugged in by its other end.
         let ours: Vec<_> = self
@@ -174,9 +184,7 @@ impl Undos {
                 _ => None,
             })
             .collect();
-        let mut ports = links
-            .iter()
-            .filter(|link| link.master == Some(bridge.index));
+        let mut ports = links.iter().filter(|link| link.master.is_some());
         ports.all(|port| self.ports.contains(&port.index) || ours.contains(&port.index))
     }
 }
