@@ -239,7 +239,30 @@ class Tests:
             self.check("parallel-v6-gateway", not lost, "not from %s" % lost)
 
 
+    def delegation(self):
+        """Our own host-local runs in the process of the bridge; any other program is executed."""
+        with self.lab(conf(), ["c1"]) as lab:
+            other = os.path.join(lab.tmp, "other")
+            os.mkdir(other)
+            with open(os.path.join(other, "host-local"), "w") as f:
+                f.write("#!/bin/sh\nexec %s/host-local\n" % self.dirs[0])
+            os.chmod(f.name, 0o755)
+            for name, path, want in (("own", self.dirs, False), ("other", [other] + self.dirs, True)):
+                trace = os.path.join(lab.tmp, name)
+                for op in ("ADD", "DEL"):
+                    call = lab.plugin_call({"do": op})
+                    call["env"]["CNI_PATH"] = os.pathsep.join(path)
+                    call["argv"] = ["strace", "-f", "-A", "-o", trace, "-e", "trace=execve"] + call["argv"]
+                    r = lab.ns["host"].ask("run", **call)
+                    self.check("delegation-%s-%s" % (name, op), r["rc"] == 0, r["out"] + r["err"])
+                with open(trace) as f:
+                    executed = "/host-local" in f.read()
+                self.check("delegation-%s-executed" % name, executed == want,
+                           "host-local is %sexecuted" % ("" if executed else "not "))
+
+
 GROUPS = (
+    ("delegation", []),
     ("iptables", ["iptables", "ipv6", "ping"]),
     ("nftables", ["nft", "ipv6", "ping"]),
     ("no_masquerade", ["ipv6", "ping"]),

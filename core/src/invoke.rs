@@ -10,32 +10,9 @@ use crate::environment::Environment;
 use crate::error::{CniError, Fault};
 use crate::json::{Field, Object, to_text};
 use crate::names::NetworkName;
-use crate::parameters::{Command, Needs, Network};
+use crate::parameters::{Command, Invocation, Needs, Network};
 use crate::store::Location;
 use crate::version::{Version, version_info};
-
-/// The protocol's parameters: spec 1.1, "Execution protocol". Variables that
-/// are not set are empty, which the specification treats alike.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Invocation {
-    /// `CNI_COMMAND`
-    pub command: String,
-    /// `CNI_CONTAINERID`
-    pub container_id: String,
-    /// `CNI_IFNAME`
-    pub interface_name: String,
-    /// `CNI_NETNS`
-    pub netns: String,
-    /// Whether `CNI_NETNS` is the plugin's own name space, and
-    /// `CNI_NETNS_OVERRIDE` does not say that this is meant.
-    pub own_netns: bool,
-    /// `CNI_ARGS`
-    pub args: String,
-    /// `CNI_PATH`
-    pub path: String,
-    /// Standard input.
-    pub config: Vec<u8>,
-}
 
 /// Runs an invocation. `Ok` holds what goes to standard output, perhaps
 /// nothing, and means exit status 0. `Err` holds a CNI error object and means

@@ -5,10 +5,32 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::error::Fault;
-use crate::invoke::Invocation;
 use crate::json::Object;
 use crate::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
 use crate::version::Version;
+
+/// The protocol's parameters: spec 1.1, "Execution protocol". Variables that
+/// are not set are empty, which the specification treats alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    /// `CNI_COMMAND`
+    pub command: String,
+    /// `CNI_CONTAINERID`
+    pub container_id: String,
+    /// `CNI_IFNAME`
+    pub interface_name: String,
+    /// `CNI_NETNS`
+    pub netns: String,
+    /// Whether `CNI_NETNS` is the plugin's own name space, and
+    /// `CNI_NETNS_OVERRIDE` does not say that this is meant.
+    pub own_netns: bool,
+    /// `CNI_ARGS`
+    pub args: String,
+    /// `CNI_PATH`
+    pub path: String,
+    /// Standard input.
+    pub config: Vec<u8>,
+}
 
 /// Which variables a plugin cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

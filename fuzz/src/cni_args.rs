@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 
 use crate::world::World;
 

@@ -11,8 +11,8 @@ use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError
 use crate::bindings::exports::wipam::ipam::cni;
 use crate::bindings::wipam::ipam::{storage, types};
 
-pub(crate) fn invocation(from: cni::Invocation) -> wipam_core::invoke::Invocation {
-    wipam_core::invoke::Invocation {
+pub(crate) fn invocation(from: cni::Invocation) -> wipam_core::parameters::Invocation {
+    wipam_core::parameters::Invocation {
         command: from.command,
         container_id: from.container_id,
         interface_name: from.interface_name,

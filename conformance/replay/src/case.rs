@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Value;
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 
 use crate::text::bytes;
 

@@ -8,7 +8,8 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use wipam_core::invoke::{Invocation, invoke};
+use wipam_core::invoke::invoke;
+use wipam_core::parameters::Invocation;
 use wipam_engine::{Engine, EngineError, Limits};
 use wipam_replay::{Case, Found, Tree, World, differences, load};
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 
 use crate::world::{Contents, Held, World};
 

@@ -9,9 +9,10 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use wipam_core::environment::Environment;
-use wipam_core::invoke::{Invocation, invoke};
+use wipam_core::invoke::invoke;
 use wipam_core::memory::MemoryStore;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
+use wipam_core::parameters::Invocation;
 use wipam_core::range::Span;
 use wipam_core::store::{
     Access, Holder, Location, Owner, Reservation, Store, StoreError, StoreErrorKind,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 
 use crate::failure::Failure;
 

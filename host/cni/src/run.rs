@@ -4,7 +4,7 @@ use std::env;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 use wipam_engine::{Engine, EngineError, Limits};
 
 use crate::about;

@@ -2,8 +2,9 @@
 //! component, each with a store in memory.
 
 use divan::Bencher;
-use wipam_core::invoke::{Invocation, invoke};
+use wipam_core::invoke::invoke;
 use wipam_core::memory::MemoryStore;
+use wipam_core::parameters::Invocation;
 use wipam_engine::{Engine, Limits};
 
 fn main() {

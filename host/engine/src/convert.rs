@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 
 use wasmtime::{Error, Result};
-use wipam_core::invoke::Invocation;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
+use wipam_core::parameters::Invocation;
 use wipam_core::range::Span;
 use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind};
 

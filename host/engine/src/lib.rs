@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use wipam_engine::{Engine, Limits};
-//! use wipam_core::{invoke::Invocation, memory::MemoryStore};
+//! use wipam_core::{memory::MemoryStore, parameters::Invocation};
 //!
 //! let engine = Engine::new(wipam_artifact::compiled(), Limits::default())?;
 //! let invocation = Invocation { command: "VERSION".into(), ..Invocation::default() };
@@ -25,7 +25,7 @@ mod settings;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Store, Trap};
 use wipam_core::environment::Environment;
-use wipam_core::invoke::Invocation;
+use wipam_core::parameters::Invocation;
 
 pub use limits::Limits;
 pub use load::Code;

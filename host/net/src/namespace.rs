@@ -118,3 +118,32 @@ impl AsFd for Namespace {
         self.file.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn the_lock_is_shared_or_held_alone() {
+        let [a, b, c] = [(); 3].map(|()| Namespace::current().unwrap());
+        assert_eq!(a.identity().unwrap(), b.identity().unwrap());
+        a.share_lock().unwrap();
+        b.share_lock().unwrap();
+        assert!(!c.lock_alone().unwrap());
+        drop(a);
+        assert!(!c.lock_alone().unwrap());
+        drop(b);
+        assert!(c.lock_alone().unwrap());
+    }
+
+    #[test]
+    fn a_file_is_no_namespace() {
+        let error = Namespace::open("/dev/null").err().unwrap().to_string();
+        assert!(
+            error.contains("/dev/null: wanted a network namespace"),
+            "{error}"
+        );
+    }
+}

@@ -175,7 +175,7 @@ fn configure(
     };
     let bridge_mac = mac(work, &config.bridge)?;
     let vlan_mac = match config.vlan {
-        Some(_) => mac(work, &plan::gateway_link(config))?,
+        Some(_) => mac(work, &config.gateway_link())?,
         None => None,
     };
     let mut result = gateways.result;
@@ -209,7 +209,7 @@ pub(crate) fn look(host: &mut Kernel, config: &Config) -> Result<Host, BridgeErr
     }
     let holder = match config.vlan {
         Some(_) => {
-            there.vlan_link = host.link(&plan::gateway_link(config))?;
+            there.vlan_link = host.link(&config.gateway_link())?;
             &there.vlan_link
         }
         None => &there.bridge,

@@ -3,9 +3,9 @@
 use std::env;
 use std::sync::OnceLock;
 
-use wipam_core::invoke::Invocation;
 use wipam_core::json::Object;
 use wipam_core::names::{Attachment, NetworkName};
+use wipam_core::parameters::Invocation;
 use wipam_core::version::Version;
 use wipam_net::firewall::{Owner, Tools};
 

@@ -16,7 +16,7 @@ use super::config::Config;
 use super::delegate::Ipam;
 use super::error::BridgeError;
 use super::gateways::Gateways;
-use super::plan::{self, forwarding_settings};
+use super::plan::forwarding_settings;
 use super::step::Step;
 
 type Outcome = Result<(), BridgeError>;
@@ -102,7 +102,7 @@ impl<'a> Named<'a> {
                     BridgeError::Previous(format!("interfaces: wanted {what}, found none"))
                 })
         };
-        let gateway = plan::gateway_link(config);
+        let gateway = config.gateway_link();
         let name = attachment.interface.as_str();
         let named = Self {
             bridge: find(&format!("bridge {}", config.bridge), &|interface| {
@@ -300,7 +300,7 @@ fn check_gateway(kernel: &mut Kernel, config: &Config, previous: &Success) -> Ou
     for gateway in &gateways {
         // A later ADD may have put another subnet's in its place.
         if !config.force_address && !there.addresses.contains(gateway) {
-            let what = format!("addresses of {}", plan::gateway_link(config));
+            let what = format!("addresses of {}", config.gateway_link());
             return different(what, &gateway.to_string(), "none");
         }
     }

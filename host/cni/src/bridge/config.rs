@@ -11,8 +11,6 @@ use wipam_core::json::{Field, JsonError, Object};
 use wipam_net::firewall::Backend;
 use wipam_net::{LONGEST_NAME, Mac, MacError};
 
-use super::plan::gateway_link;
-
 /// The bridge where none is named.
 pub(crate) const DEFAULT_BRIDGE: &str = "cni0";
 
@@ -298,7 +296,7 @@ impl Config {
 
     /// What only the fields together show.
     fn check(&mut self) -> Result<(), ConfigError> {
-        let holder = gateway_link(self);
+        let holder = self.gateway_link();
         if self.gateway && holder.len() > LONGEST_NAME {
             return Err(ConfigError::Setting {
                 path: "bridge".to_owned(),
@@ -474,6 +472,15 @@ impl Config {
             format!("1 to {LONGEST} letters, digits, dashes and underscores"),
             format!("{found:?}"),
         ))
+    }
+
+    /// Name of the interface that has the gateway's address: the bridge, or, in
+    /// a VLAN, an interface of its own that is plugged into the bridge.
+    pub(crate) fn gateway_link(&self) -> String {
+        match self.vlan {
+            Some(vlan) => format!("{}.{vlan}", self.bridge),
+            None => self.bridge.clone(),
+        }
     }
 
     /// Whether the bridge has to tell VLANs apart.

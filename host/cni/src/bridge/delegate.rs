@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use wipam_core::invoke::Invocation;
 use wipam_core::json::{Field, to_text};
+use wipam_core::parameters::Invocation;
 use wipam_core::result::Success;
 use wipam_core::version::Version;
 

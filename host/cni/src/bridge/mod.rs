@@ -29,8 +29,8 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use wipam_core::error::Fault;
-use wipam_core::invoke::Invocation;
 use wipam_core::json::{Field, to_text};
+use wipam_core::parameters::Invocation;
 use wipam_core::parameters::{Command, Needs, Network};
 use wipam_core::version::{Version, version_info};
 

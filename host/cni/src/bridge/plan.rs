@@ -58,15 +58,6 @@ pub(crate) struct Host {
     pub(crate) addresses: Vec<IpNet>,
 }
 
-/// Name of the interface that has the gateway's address: the bridge, or, in a
-/// VLAN, an interface of its own that is plugged into the bridge.
-pub(crate) fn gateway_link(config: &Config) -> String {
-    match config.vlan {
-        Some(vlan) => format!("{}.{vlan}", config.bridge),
-        None => config.bridge.clone(),
-    }
-}
-
 /// A name that says whose the host end is, for people and for GC.
 pub(crate) fn label(network: &NetworkName, attachment: &Attachment) -> Option<String> {
     let label = format!(
@@ -274,7 +265,7 @@ pub(crate) fn addresses(
     for ip in &result.ips {
         let address = ip.address.addr();
         steps.push(Step::ForgetNeighbour {
-            link: gateway_link(config),
+            link: config.gateway_link(),
             address,
         });
         steps.push(Step::ForgetFlows { address });
@@ -342,7 +333,7 @@ fn vlan_interface(config: &Config, drawn: &Drawn, host: &Host, gateways: &Gatewa
         return steps;
     }
     let (port, port_mac, mac) = drawn.vlan.clone();
-    let link = gateway_link(config);
+    let link = config.gateway_link();
     steps.push(Step::AddPair {
         host: port.clone(),
         host_mac: port_mac,
@@ -367,7 +358,7 @@ fn gateway_addresses(
     host: &Host,
     gateways: &Gateways,
 ) -> Result<Vec<Step>, BridgeError> {
-    let link = gateway_link(config);
+    let link = config.gateway_link();
     let mut steps = Vec::new();
     let mut there = host.addresses.clone();
     for wanted in &gateways.addresses {
@@ -423,7 +414,7 @@ pub(crate) fn forwarding_settings<'a>(
     config: &Config,
     gateways: impl Iterator<Item = &'a IpNet> + Clone,
 ) -> Vec<Sysctl> {
-    let link = gateway_link(config);
+    let link = config.gateway_link();
     let (v4, v6) = match config.forwarding {
         Forwarding::Global => (
             Sysctl::new("ipv4/ip_forward"),
@@ -470,7 +461,7 @@ pub(crate) fn interfaces(
         ),
     ];
     if config.vlan.is_some() && config.gateway {
-        interfaces.push(interface(&gateway_link(config), vlan_mac, ""));
+        interfaces.push(interface(&config.gateway_link(), vlan_mac, ""));
     }
     interfaces
 }

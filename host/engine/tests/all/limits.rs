@@ -1,7 +1,7 @@
 //! Limits hold, and what is left behind is known.
 
-use wipam_core::invoke::Invocation;
 use wipam_core::memory::MemoryStore;
+use wipam_core::parameters::Invocation;
 use wipam_engine::{Code, Engine, EngineError, Limits};
 
 fn add(padding: usize) -> Invocation {
