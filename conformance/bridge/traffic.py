@@ -248,7 +248,7 @@ class Tests:
                 f.write("#!/bin/sh\nexec %s/host-local\n" % self.dirs[0])
             os.chmod(f.name, 0o755)
             for name, path, want in (("own", self.dirs, False), ("other", [other] + self.dirs, True)):
-                trace = os.path.join(lab.tmp, name)
+                trace = os.path.join(lab.tmp, "trace-" + name)
                 for op in ("ADD", "DEL"):
                     call = lab.plugin_call({"do": op})
                     call["env"]["CNI_PATH"] = os.pathsep.join(path)
