@@ -5,16 +5,18 @@
 //! what there is besides the pair, which the kernel looks after as well when a
 //! pair goes. Rules are there before and stay.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measurement for people"
+)]
 
 use std::env;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NetworkName};
-use wipam_net::firewall::{
-    Backend, Masquerade, Owner, SpoofCheck, Tools, check_mac, masquerade,
-};
+use wipam_net::firewall::{Backend, Masquerade, Owner, SpoofCheck, Tools, check_mac, masquerade};
 use wipam_net::{Kernel, Mac, Namespace, NewBridge, NewPair, Route};
 
 const ROUNDS: usize = 40;

@@ -115,7 +115,7 @@ impl<'a> Work<'a> {
             let _ = writeln!(stderr(), "bridge: undoing: {what}: {error}");
         };
         if std::mem::take(&mut self.rules)
-            && let Err(error) = remove(self.tools, &self.attached.owner, &self.live())
+            && let Err(error) = remove(self.tools, &self.attached.owner, &[], &self.live())
         {
             tell(&"firewall rules", &error);
         }

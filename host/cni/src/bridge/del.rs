@@ -55,7 +55,7 @@ pub(crate) fn del(
     };
     let inside = found.inside.take();
     let gone: BTreeSet<_> = found.own.iter().copied().chain(previous(call)).collect();
-    let (owner, live) = (call.owner(attachment), &found.live);
+    let (owner, own, live) = (call.owner(attachment), &found.own, &found.live);
     // The kernel takes its time to remove a pair, and holds no lock that the
     // rest needs: so that begins first.
     let (link, rules) = thread::scope(|scope| {
@@ -64,7 +64,7 @@ pub(crate) fn del(
             None => Ok(()),
         });
         let rules = scope.spawn(|| {
-            let removed = remove(call.tools(), &owner, live);
+            let removed = remove(call.tools(), &owner, own, live);
             let forgotten = gone.iter().map(|address| forget_flows(*address));
             (
                 removed,

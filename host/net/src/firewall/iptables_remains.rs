@@ -17,6 +17,8 @@ pub(super) struct Presence {
     pub(super) forward: bool,
     /// The owner's chain is there for sure.
     chain: bool,
+    /// How many rules of POSTROUTING are the owner's, where that shows.
+    jumps: usize,
 }
 
 /// Looks where the program writes to.
@@ -67,21 +69,24 @@ fn in_nf_tables(
         return Ok(Presence::default());
     };
     let nat = protocol.nft_table("nat");
-    let marked = |table, chain| -> Result<bool, FirewallError> {
+    let marked = |table, chain| -> Result<usize, FirewallError> {
         let rules = kernel.rules(table, Some(chain))?;
         let mark = mark.as_bytes();
-        Ok(rules
+        let marked = rules
             .iter()
-            .any(|r| r.raw.windows(mark.len()).any(|w| w == mark)))
+            .filter(|r| r.raw.windows(mark.len()).any(|w| w == mark));
+        Ok(marked.count())
     };
     let chain = match chain {
         Some(name) => kernel.chain(nat, name)?.is_some(),
         None => false,
     };
+    let jumps = marked(nat, "POSTROUTING")?;
     Ok(Presence {
-        nat: chain || marked(nat, "POSTROUTING")?,
-        forward: marked(protocol.nft_table("filter"), "FORWARD")?,
+        nat: chain || jumps != 0,
+        forward: marked(protocol.nft_table("filter"), "FORWARD")? != 0,
         chain,
+        jumps,
     })
 }
 
@@ -178,17 +183,23 @@ impl Retired {
     }
 }
 
-/// Removes what an owner has.
+/// Removes what an owner has. `own` are addresses that it has for sure.
 pub(super) fn remove(
     program: &Iptables,
     protocol: Protocol,
     owner: &Owner,
+    own: &[IpAddr],
     live: &[IpAddr],
 ) -> Result<Vec<String>, FirewallError> {
     let (network, container) = names(owner);
     let chain = iptables_chain(network, container);
     patiently(|| {
         let there = presence(program, protocol, owner)?;
+        if let Some(retired) = of_addresses(program, protocol, owner, &there, own)
+            && let Ok(told) = retired.apply(program, protocol)
+        {
+            return Ok(told);
+        }
         let (mut nat, mut filter) = (Listing::default(), Listing::default());
         if there.nat {
             // Where the chain is known to be there or not, the others need
@@ -205,6 +216,42 @@ pub(super) fn remove(
             retired.add_chain(&chain);
         }
         retired.apply(program, protocol)
+    })
+}
+
+/// What is to go, without a listing: where all there is are the jumps of known
+/// addresses, in the words of our rules and Go's. It is removed as a whole or
+/// not at all, so a rule in other words, or one more, costs but the try.
+fn of_addresses(
+    program: &Iptables,
+    protocol: Protocol,
+    owner: &Owner,
+    there: &Presence,
+    own: &[IpAddr],
+) -> Option<Retired> {
+    let (network, container) = names(owner);
+    let chain = iptables_chain(network, container);
+    let own = own
+        .iter()
+        .filter(|address| address.is_ipv4() == (protocol == Protocol::V4));
+    let jumps: Vec<_> = own
+        .map(|address| Rule {
+            chain: "POSTROUTING".to_owned(),
+            source: Some((*address).into()),
+            comment: iptables_comment(network, container),
+            target: chain.clone(),
+            ..Rule::default()
+        })
+        .collect();
+    let all = program.variant() == Some(Variant::Nft)
+        && there.chain
+        && !there.forward
+        && !jumps.is_empty()
+        && there.jumps == jumps.len();
+    all.then(|| Retired {
+        jumps,
+        chains: vec![chain],
+        ..Retired::default()
     })
 }
 

@@ -12,11 +12,17 @@ use super::{FirewallError, Owner, Tools, iptables_remains, nft_masquerade, patie
 ///
 /// Rules are found by container and interface whatever the network's name.
 /// Those of iptables do not name the interface: all of the container go,
-/// except for `live`, the addresses that its other interfaces have.
-pub fn remove(tools: &Tools, owner: &Owner, live: &[IpAddr]) -> Result<Vec<String>, FirewallError> {
+/// except for `live`, the addresses that its other interfaces have. `own`, the
+/// interface's as far as they are known, only makes it quicker.
+pub fn remove(
+    tools: &Tools,
+    owner: &Owner,
+    own: &[IpAddr],
+    live: &[IpAddr],
+) -> Result<Vec<String>, FirewallError> {
     everywhere(
         tools,
-        &|program, protocol| iptables_remains::remove(program, protocol, owner, live),
+        &|program, protocol| iptables_remains::remove(program, protocol, owner, own, live),
         &|| match Nfnetlink::open()? {
             Some(kernel) => gather([
                 patiently(|| masquerade(&kernel, owner)),

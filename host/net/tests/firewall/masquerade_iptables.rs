@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use wipam_net::firewall::{Backend, Tools, collect, masquerade, masquerade_missing, remove};
 
 use crate::machine::{
@@ -66,12 +68,45 @@ fn the_recorded_shape() {
                     None
                 );
             }
-            let removed = remove(&tools, &c1, &[]).unwrap();
+            let removed = remove(&tools, &c1, &[], &[]).unwrap();
             assert_eq!(removed.len(), 4, "{removed:?}");
             assert!(listed(&v4, "nat").is_empty() && listed(&v6, "nat").is_empty());
-            assert!(remove(&tools, &c1, &[]).unwrap().is_empty());
+            assert!(remove(&tools, &c1, &[], &[]).unwrap().is_empty());
             let missing = masquerade_missing(&tools, Backend::Iptables, &wanted).unwrap();
             assert!(missing.unwrap().contains("192.0.2.0/24"));
+        });
+    }
+}
+
+#[test]
+fn known_addresses_are_removed_as_well_and_wrong_ones_do_no_harm() {
+    let (known, wrong): (Vec<IpAddr>, Vec<IpAddr>) = (
+        ["192.0.2.2", "2001:db8:1::2"]
+            .map(|a| a.parse().unwrap())
+            .into(),
+        ["192.0.2.7", "2001:db8:1::7"]
+            .map(|a| a.parse().unwrap())
+            .into(),
+    );
+    for own in [known, wrong] {
+        alone(|| {
+            let tools = all_tools();
+            let (c1, c2) = (
+                owner("net1", "ctr-c1", "eth0"),
+                owner("net1", "ctr-c2", "eth0"),
+            );
+            for (owner, last) in [(&c1, 2), (&c2, 3)] {
+                let addresses = [
+                    format!("192.0.2.{last}/24"),
+                    format!("2001:db8:1::{last}/64"),
+                ];
+                let addresses = [addresses[0].as_str(), addresses[1].as_str()];
+                masquerade(&tools, Backend::Iptables, &masquerade_of(owner, &addresses)).unwrap();
+            }
+            let removed = remove(&tools, &c1, &own, &[]).unwrap();
+            assert_eq!(removed.len(), 4, "{removed:?}");
+            assert!(remove(&tools, &c1, &own, &[]).unwrap().is_empty());
+            assert_eq!(remove(&tools, &c2, &[], &[]).unwrap().len(), 4);
         });
     }
 }
@@ -113,14 +148,14 @@ fn only_what_is_stale_goes() {
 
             // Renamed in between.
             let live = hosts(&["192.0.2.2/24"]);
-            remove(&tools, &owner("renamed", "ctr-c1", "eth1"), &live).unwrap();
+            remove(&tools, &owner("renamed", "ctr-c1", "eth1"), &[], &live).unwrap();
             let rest = listed(&v4, "nat").join("\n");
             assert!(
                 rest.contains("192.0.2.2/32") && !rest.contains("192.0.2.3/32"),
                 "{rest}"
             );
             assert!(rest.contains(&format!("-N {CHAIN}")), "{rest}");
-            remove(&tools, &owner("renamed", "ctr-c1", "eth0"), &[]).unwrap();
+            remove(&tools, &owner("renamed", "ctr-c1", "eth0"), &[], &[]).unwrap();
             assert_eq!(listed(&v4, "nat"), before);
             assert!(before.iter().any(|l| l == foreign));
         });
@@ -144,7 +179,7 @@ fn networks_of_one_container() {
             assert_eq!(listed(&v4, "nat"), rules);
             // Its chain alone shows that there is something.
             sh(&format!("{v4} -t nat -F"));
-            assert_eq!(remove(&tools, &wanted.owner, &[]).unwrap().len(), 1);
+            assert_eq!(remove(&tools, &wanted.owner, &[], &[]).unwrap().len(), 1);
             assert!(listed(&v4, "nat").is_empty());
         });
     }
@@ -175,7 +210,7 @@ fn invalid_packets_are_dropped() {
             assert_eq!(listed(&v4, "filter"), [foreign]);
             wanted.drop_invalid = true;
             masquerade(&tools, Backend::Iptables, &wanted).unwrap();
-            remove(&tools, &owner("renamed", LONG, "eth0"), &[]).unwrap();
+            remove(&tools, &owner("renamed", LONG, "eth0"), &[], &[]).unwrap();
             assert_eq!(listed(&v4, "filter"), [foreign]);
             assert!(listed(&v4, "nat").is_empty());
         });
@@ -198,7 +233,7 @@ fn the_longest_ids() {
                     None
                 );
                 assert_eq!(listed(&v4, "nat").len(), 4);
-                remove(&tools, &c1, &[]).unwrap();
+                remove(&tools, &c1, &[], &[]).unwrap();
                 assert!(listed(&v4, "nat").is_empty());
             }
         });
@@ -254,7 +289,7 @@ fn many_at_once() {
                         let wanted = masquerade_of(&owner, &[&format!("192.0.2.{n}/24")]);
                         for _ in 0..2 {
                             masquerade(tools, Backend::Iptables, &wanted).unwrap();
-                            assert_eq!(remove(tools, &owner, &[]).unwrap().len(), 2);
+                            assert_eq!(remove(tools, &owner, &[], &[]).unwrap().len(), 2);
                         }
                     });
                 }
@@ -273,7 +308,7 @@ fn every_backend_is_searched() {
             masquerade(&tools, Backend::Iptables, &wanted).unwrap();
         }
         masquerade(&all_tools(), Backend::Nftables, &wanted).unwrap();
-        let removed = remove(&all_tools(), &c1, &[]).unwrap();
+        let removed = remove(&all_tools(), &c1, &[], &[]).unwrap();
         assert_eq!(removed.len(), 5, "{removed:?}");
         for program in ["iptables", "iptables-legacy"] {
             assert!(listed(program, "nat").is_empty());

@@ -50,11 +50,11 @@ fn the_recorded_shape() {
             assert_eq!(missing, None);
         }
 
-        assert_eq!(remove(&tools, &c1, &[]).unwrap().len(), 2);
+        assert_eq!(remove(&tools, &c1, &[], &[]).unwrap().len(), 2);
         assert_eq!(nft(TABLE), with(&[C2]));
         let missing = masquerade_missing(&tools, Backend::Nftables, &wanted).unwrap();
         assert!(missing.unwrap().contains("192.0.2.2"));
-        assert!(remove(&tools, &c1, &[]).unwrap().is_empty());
+        assert!(remove(&tools, &c1, &[], &[]).unwrap().is_empty());
     });
 }
 
@@ -109,7 +109,7 @@ fn interfaces_and_renamed_networks() {
                 None
             );
         }
-        remove(&tools, &owner("renamed", LONG, "eth1"), &[]).unwrap();
+        remove(&tools, &owner("renamed", LONG, "eth1"), &[], &[]).unwrap();
         let rules = nft(TABLE).join("\n");
         assert!(
             rules.contains("192.0.2.2 ") && !rules.contains("192.0.2.3 "),
@@ -149,7 +149,7 @@ fn invalid_packets_are_dropped() {
         assert!(!nft(TABLE).join("\n").contains("ct state"));
         wanted.drop_invalid = true;
         masquerade(&tools, Backend::Nftables, &wanted).unwrap();
-        remove(&tools, &c1, &[]).unwrap();
+        remove(&tools, &c1, &[], &[]).unwrap();
         assert!(!nft(TABLE).join("\n").contains("192.0.2.2"));
     });
 }
@@ -223,7 +223,7 @@ fn many_at_once() {
                     for _ in 0..3 {
                         let wanted = masquerade_of(owner, &[address]);
                         masquerade(tools, Backend::Nftables, &wanted).unwrap();
-                        assert_eq!(remove(tools, owner, &[]).unwrap().len(), 1);
+                        assert_eq!(remove(tools, owner, &[], &[]).unwrap().len(), 1);
                     }
                 });
             }

@@ -43,14 +43,14 @@ fn the_recorded_shape() {
             let wanted = check_of(&c1, "veth1");
             assert_eq!(spoof_check_missing(&tools, &wanted).unwrap(), None);
             check_mac(&tools, &check_of(&owner("net1", "ctr-c2", "eth0"), "veth2")).unwrap();
-            remove(&tools, &owner("renamed", "ctr-c2", "eth0"), &[]).unwrap();
+            remove(&tools, &owner("renamed", "ctr-c2", "eth0"), &[], &[]).unwrap();
             assert_eq!(nft("bridge nat"), recorded(&label, "veth1"));
             sh("nft flush chain bridge nat PREROUTING");
             let missing = spoof_check_missing(&tools, &wanted).unwrap();
             assert!(missing.unwrap().contains("iifname \"veth1\""));
-            remove(&tools, &c1, &[]).unwrap();
+            remove(&tools, &c1, &[], &[]).unwrap();
             assert_eq!(nft("bridge nat").len(), 3);
-            assert!(remove(&tools, &c1, &[]).unwrap().is_empty());
+            assert!(remove(&tools, &c1, &[], &[]).unwrap().is_empty());
         });
     }
 }
@@ -64,7 +64,7 @@ fn the_longest_ids() {
             let wanted = check_of(&c1, "veth1");
             check_mac(&tools, &wanted).unwrap();
             assert_eq!(spoof_check_missing(&tools, &wanted).unwrap(), None);
-            remove(&tools, &c1, &[]).unwrap();
+            remove(&tools, &c1, &[], &[]).unwrap();
             assert_eq!(nft("bridge nat").len(), 3);
         }
     });
@@ -81,7 +81,7 @@ fn what_others_have_there_survives() {
         let c1 = owner("net1", "ctr-c1", "eth0");
         check_mac(&tools, &check_of(&c1, "veth1")).unwrap();
         assert_eq!(nft("bridge nat").len(), before.len() + 6);
-        remove(&tools, &c1, &[]).unwrap();
+        remove(&tools, &c1, &[], &[]).unwrap();
         assert_eq!(nft("bridge nat"), before);
     });
 }

@@ -33,7 +33,7 @@ fn an_empty_table_goes_and_a_used_one_stays() {
         }
         for owner in [&c1, &c2] {
             assert!(!remove_unused(Table::Masquerade).unwrap());
-            remove(&tools, owner, &[]).unwrap();
+            remove(&tools, owner, &[], &[]).unwrap();
         }
         assert!(remove_unused(Table::Masquerade).unwrap());
         assert!(nft("inet cni_plugins_masquerade").is_empty());
@@ -69,7 +69,7 @@ fn removing_races_with_making() {
             for _ in 0..30 {
                 let made = masquerade(&tools, Backend::Nftables, &wanted);
                 let kept = nft("inet cni_plugins_masquerade").join("\n");
-                let removed = remove(&tools, &c1, &[]);
+                let removed = remove(&tools, &c1, &[], &[]);
                 if made.is_err() || !kept.contains("192.0.2.2 ") || removed.is_err() {
                     done.store(true, std::sync::atomic::Ordering::Relaxed);
                 }

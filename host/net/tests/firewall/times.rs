@@ -32,8 +32,8 @@ fn measure(name: &str, tools: &Tools, set_up: &dyn Fn()) {
     let [mut made, mut removed, mut nothing] = [(); 3].map(|()| Vec::new());
     for _ in 0..ROUNDS {
         timed(&mut made, set_up);
-        timed(&mut removed, || drop(remove(tools, &c1, &[]).unwrap()));
-        timed(&mut nothing, || drop(remove(tools, &c1, &[]).unwrap()));
+        timed(&mut removed, || drop(remove(tools, &c1, &[], &[]).unwrap()));
+        timed(&mut nothing, || drop(remove(tools, &c1, &[], &[]).unwrap()));
     }
     show(&format!("{name}: set up"), made);
     show(&format!("{name}: remove"), removed);
