@@ -4,13 +4,11 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::{Write, stderr};
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use wipam_net::firewall::{Backend, Table, Tools, absent_tables, check_mac, masquerade, remove};
 use wipam_net::{
-    Kernel, Namespace, NetError, NewBridge, NewPair, PortState, Route, Sysctl, announce,
-    forget_flows,
+    Kernel, Namespace, NetError, NewBridge, NewPair, Route, Sysctl, announce, forget_flows,
 };
 
 use super::error::BridgeError;
@@ -18,19 +16,11 @@ use super::pending::Pending;
 use super::plan::Attached;
 use super::step::{Place, Step};
 use super::undo::{Undo, Undone, Undos};
+use super::wait;
 
 /// Told of every step before it is taken: its number, counted from 1, and what
 /// it is. Answers whether to go on.
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &dyn Display) -> bool;
-
-/// How long a port of a bridge without spanning tree may take: the kernel sets
-/// it forwarding as soon as it has noticed the carrier.
-const CARRIER: Duration = Duration::from_secs(3);
-
-/// How often the kernel is asked whether something has come about: at first,
-/// and later.
-const IMPATIENT: Duration = Duration::from_micros(200);
-const PATIENT: Duration = Duration::from_millis(20);
 
 /// An ADD at work.
 pub(crate) struct Work<'a> {
@@ -287,7 +277,7 @@ impl<'a> Work<'a> {
                 value: old,
             }],
             Place::Host if self.made_here(setting) => Vec::new(),
-            Place::Host => before_forwarding(setting)
+            Place::Host => Undo::of_forwarding(setting)
                 .into_iter()
                 .chain([Undo::Set {
                     setting: setting.path().to_owned(),
@@ -402,7 +392,10 @@ impl<'a> Work<'a> {
                 self.kernel(*place).delete_address(index, *address)?;
             }
             Step::KeepMac { link, mac } => self.host.set_mac(link, *mac)?,
-            Step::WaitForAddresses { link, limit } => self.wait_for_addresses(link, *limit)?,
+            Step::WaitForAddresses { link, limit } => {
+                let index = self.link(Place::Container, link)?;
+                wait::for_addresses(&mut self.container, index, link, *limit)?;
+            }
             Step::AddRoute { .. } => self.add_route(step)?,
             Step::CheckMac(check) => {
                 self.rules = true;
@@ -422,7 +415,10 @@ impl<'a> Work<'a> {
                 bridge,
                 limit,
                 required,
-            } => self.wait_for_port(link, bridge, *limit, *required)?,
+            } => {
+                let late = wait::for_port(&mut self.host, link, bridge, *limit, *required)?;
+                self.warnings.extend(late);
+            }
             Step::Announce { link, mac } => {
                 let kernel = &mut self.container;
                 let outcome = self.namespace.within(|| announce(kernel, link, *mac));
@@ -530,82 +526,6 @@ impl<'a> Work<'a> {
         let highest = same.map(|other| other.metric).max().unwrap_or_default();
         Ok(highest.checked_add(APART))
     }
-
-    fn wait_for_addresses(&mut self, link: &str, limit: Duration) -> Result<(), BridgeError> {
-        let index = self.link(Place::Container, link)?;
-        let failed = |found: &str, since: Instant| NetError::TimedOut {
-            what: format!("addresses of {link}"),
-            found: found.to_owned(),
-            waited_ms: since.elapsed().as_millis(),
-        };
-        let begin = Instant::now();
-        loop {
-            let addresses = self.container.addresses(Some(index))?;
-            let ours = || addresses.iter().filter(|address| !address.link_local);
-            if let Some(duplicate) = ours().find(|address| address.duplicate) {
-                let found = format!("{} is somebody else's already", duplicate.address);
-                return Err(failed(&found, begin).into());
-            }
-            let Some(tentative) = ours().find(|address| address.tentative) else {
-                return Ok(());
-            };
-            if begin.elapsed() > limit {
-                let found = format!("{} tentative", tentative.address);
-                return Err(failed(&found, begin).into());
-            }
-            pause(begin);
-        }
-    }
-
-    fn wait_for_port(
-        &mut self,
-        name: &str,
-        bridge: &str,
-        limit: Option<Duration>,
-        required: bool,
-    ) -> Result<(), BridgeError> {
-        let begin = Instant::now();
-        let mut limit = limit;
-        let own_limit = limit.is_none();
-        while limit != Some(Duration::ZERO) {
-            let found = self.host.link(name)?.and_then(|link| link.port);
-            let state = found.map(|port| port.state).unwrap_or_default();
-            if state == PortState::Forwarding {
-                return Ok(());
-            }
-            let limit = match limit {
-                Some(limit) => limit,
-                None => *limit.insert(self.time_of(bridge)?),
-            };
-            if begin.elapsed() >= limit {
-                let error = NetError::TimedOut {
-                    what: format!("port {name} of {bridge}, wanted to forward"),
-                    found: state.as_str().to_owned(),
-                    waited_ms: begin.elapsed().as_millis(),
-                };
-                // Without carrier it will not forward later either.
-                if required || own_limit && state == PortState::Disabled {
-                    return Err(error.into());
-                }
-                self.warnings.push(error.to_string());
-                return Ok(());
-            }
-            pause(begin);
-        }
-        Ok(())
-    }
-
-    /// How long a port of this bridge may take to forward.
-    fn time_of(&mut self, bridge: &str) -> Result<Duration, BridgeError> {
-        let found = self.host.link(bridge)?.and_then(|link| link.bridge);
-        Ok(match found {
-            // Listening, then learning.
-            Some(bridge) if bridge.stp => {
-                CARRIER + Duration::from_millis(20 * u64::from(bridge.forward_delay))
-            }
-            _ => CARRIER,
-        })
-    }
 }
 
 /// Whether and how a step is taken.
@@ -614,42 +534,4 @@ enum Plan {
     Take(Vec<Undo>),
     /// Not: things are as wanted.
     Skip,
-}
-
-/// Forwarding of the whole host sets that of every interface, and with it what
-/// single ones have of their own: those come back after it.
-fn before_forwarding(setting: &Sysctl) -> Vec<Undo> {
-    let family = match setting.path() {
-        "ipv4/ip_forward" => "ipv4",
-        "ipv6/conf/all/forwarding" => "ipv6",
-        _ => return Vec::new(),
-    };
-    let mut undo = Vec::new();
-    let mut keep = |link: &str, name: &str, unless: &str| {
-        let setting = Sysctl::of_link(family, link, name);
-        if let Ok(Some(value)) = setting.read()
-            && value != unless
-        {
-            undo.push(Undo::Set {
-                setting: setting.path().to_owned(),
-                value,
-            });
-        }
-    };
-    // "unless": what setting it back to 0 makes of it anyway.
-    let folder = format!("/proc/sys/net/{family}/conf");
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if let Some(link) = entry.file_name().to_str().filter(|link| *link != "all") {
-            keep(link, "forwarding", "0");
-        }
-    }
-    if family == "ipv4" {
-        keep("all", "accept_redirects", "1");
-    }
-    undo
-}
-
-fn pause(since: Instant) {
-    let long = since.elapsed() > PATIENT;
-    std::thread::sleep(if long { PATIENT } else { IMPATIENT });
 }

@@ -67,6 +67,9 @@ pub(crate) enum BridgeError {
     /// The kernel is too old, or built without.
     #[error("sysctl {setting}: wanted {wanted}, but this kernel has no such setting")]
     NoSetting { setting: String, wanted: String },
+    /// Duplicate address detection found one.
+    #[error("address {address} of {link} is somebody else's already")]
+    Duplicate { link: String, address: IpNet },
     /// There is no address left for the gateway.
     #[error(
         "no room for a gateway in the subnet of {0}: wanted a gateway from the IPAM plugin, or a \
@@ -202,6 +205,7 @@ impl BridgeError {
             | Self::NoFreeName { .. }
             | Self::OtherAddress { .. }
             | Self::NoSetting { .. }
+            | Self::Duplicate { .. }
             | Self::IpamResult { .. }
             | Self::NoIpam(_)
             | Self::Previous(_)

@@ -22,6 +22,7 @@ mod preview;
 mod status;
 mod step;
 mod undo;
+mod wait;
 
 use std::env;
 use std::fmt::Display;

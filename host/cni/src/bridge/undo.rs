@@ -34,6 +34,40 @@ pub(crate) enum Undo {
 }
 
 impl Undo {
+    /// What goes along with a change of forwarding. That of the whole host sets
+    /// that of every interface, and with it what single ones have of their own:
+    /// those come back after it.
+    pub(crate) fn of_forwarding(setting: &Sysctl) -> Vec<Self> {
+        let family = match setting.path() {
+            "ipv4/ip_forward" => "ipv4",
+            "ipv6/conf/all/forwarding" => "ipv6",
+            _ => return Vec::new(),
+        };
+        let mut undo = Vec::new();
+        let mut keep = |link: &str, name: &str, unless: &str| {
+            let setting = Sysctl::of_link(family, link, name);
+            if let Ok(Some(value)) = setting.read()
+                && value != unless
+            {
+                undo.push(Self::Set {
+                    setting: setting.path().to_owned(),
+                    value,
+                });
+            }
+        };
+        // "unless": what setting it back to 0 makes of it anyway.
+        let folder = format!("/proc/sys/net/{family}/conf");
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if let Some(link) = entry.file_name().to_str().filter(|link| *link != "all") {
+                keep(link, "forwarding", "0");
+            }
+        }
+        if family == "ipv4" {
+            keep("all", "accept_redirects", "1");
+        }
+        undo
+    }
+
     /// Whether others may count on it by now: the bridge and its addresses,
     /// the host's settings and tables.
     pub(crate) fn is_shared(&self) -> bool {
