@@ -7,5 +7,4 @@ mod masquerade_iptables;
 mod masquerade_nft;
 mod spoof;
 mod tables;
-mod times;
 mod tools;
