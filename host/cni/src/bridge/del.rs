@@ -53,6 +53,9 @@ pub(crate) fn del(
             Found::default()
         }
     };
+    // Without knowing what other interfaces the container has, its rules cannot
+    // be told from theirs. The error has DEL called again, or GC.
+    let known = errors.is_empty();
     let inside = found.inside.take();
     let gone: BTreeSet<_> = found.own.iter().copied().chain(previous(call)).collect();
     let (owner, own, live) = (call.owner(attachment), &found.own, &found.live);
@@ -64,7 +67,10 @@ pub(crate) fn del(
             None => Ok(()),
         });
         let rules = scope.spawn(|| {
-            let removed = remove(call.tools(), &owner, own, live);
+            let removed = match known {
+                true => remove(call.tools(), &owner, own, live).map(|_| ()),
+                false => Ok(()),
+            };
             let forgotten = gone.iter().map(|address| forget_flows(*address));
             (
                 removed,
