@@ -340,15 +340,7 @@ fn check_rules(
     let Some(masquerading) = &config.masquerading else {
         return Ok(());
     };
-    let addresses: Vec<IpNet> = previous
-        .ips
-        .iter()
-        .map(|ip| ip.address)
-        .filter(|address| match address {
-            IpNet::V4(_) => masquerading.v4,
-            IpNet::V6(_) => masquerading.v6,
-        })
-        .collect();
+    let addresses = masquerading.of(previous);
     if addresses.is_empty() {
         return Ok(());
     }

@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use wipam_core::args::{ArgsError, known_pairs};
 use wipam_core::dns::Dns;
 use wipam_core::json::{Field, JsonError, Object};
+use wipam_core::result::Success;
 use wipam_net::firewall::Backend;
 use wipam_net::{LONGEST_NAME, Mac, MacError};
 
@@ -90,6 +92,19 @@ pub(crate) struct Masquerading {
     pub(crate) v4: bool,
     pub(crate) v6: bool,
     pub(crate) drop_invalid: bool,
+}
+
+impl Masquerading {
+    /// The addresses of a result that are masqueraded.
+    pub(crate) fn of(&self, result: &Success) -> Vec<IpNet> {
+        let addresses = result.ips.iter().map(|ip| ip.address);
+        addresses
+            .filter(|address| match address {
+                IpNet::V4(_) => self.v4,
+                IpNet::V6(_) => self.v6,
+            })
+            .collect()
+    }
 }
 
 /// A configuration an ADD can work with.

@@ -241,15 +241,7 @@ pub(crate) fn addresses(
     }
     steps.extend(gateways.routes(&link));
     if let (Some(masquerading), Some(backend)) = (&config.masquerading, backend) {
-        let addresses: Vec<_> = result
-            .ips
-            .iter()
-            .map(|ip| ip.address)
-            .filter(|address| match address {
-                IpNet::V4(_) => masquerading.v4,
-                IpNet::V6(_) => masquerading.v6,
-            })
-            .collect();
+        let addresses = masquerading.of(result);
         if !addresses.is_empty() {
             steps.push(Step::Masquerade(
                 backend,
