@@ -254,12 +254,16 @@ pub(crate) fn addresses(
             ));
         }
     }
+    // In a VLAN without a gateway the host has no interface, and no neighbours.
+    let has_neighbours = config.vlan.is_none() || !gateways.addresses.is_empty();
     for ip in &result.ips {
         let address = ip.address.addr();
-        steps.push(Step::ForgetNeighbour {
-            link: config.gateway_link(),
-            address,
-        });
+        if has_neighbours {
+            steps.push(Step::ForgetNeighbour {
+                link: config.gateway_link(),
+                address,
+            });
+        }
         steps.push(Step::ForgetFlows { address });
     }
     if !config.disable_container_interface {
@@ -601,6 +605,17 @@ mod tests {
         ] {
             position(&steps, step);
         }
+    }
+
+    #[test]
+    fn a_vlan_without_a_gateway_needs_no_interface_of_the_host() {
+        let vlan = r#"{"vlan":100,"ipam":{"type":"x"}}"#;
+        let steps = plan(vlan, RESULT, &bridge(&[], true)).unwrap();
+        position(&steps, "add port veth0 to VLAN 100, untagged");
+        assert!(
+            !steps.iter().any(|step| step.contains("cni0.100")),
+            "{steps:#?}"
+        );
     }
 
     #[test]
