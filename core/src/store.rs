@@ -76,6 +76,20 @@ pub enum Holder {
     Foreign,
 }
 
+/// What is remembered of an address that is free now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// The address.
+    pub address: IpAddr,
+    /// Who had it last, in the words of [`Store::remember`].
+    pub key: Option<String>,
+    /// Whether it is the last address that `key` had.
+    pub latest: bool,
+    /// Milliseconds since its release, as far as that is certain: after the
+    /// clock was set or the machine booted, at least as many.
+    pub released_ms_ago: u64,
+}
+
 /// One network's reservations, under its lock.
 pub trait Store {
     /// Every reservation of a container, whatever its interface, in the order
@@ -115,6 +129,44 @@ pub trait Store {
     /// Removes what a killed writer left behind: records without an owner.
     /// Returns the addresses that became free.
     fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError>;
+
+    /// The lowest address of `span` (both ends inclusive) that can be reserved
+    /// and of which nothing is remembered.
+    fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError>;
+
+    /// What is remembered of `address`; `None` where nothing is, or where it
+    /// is not free.
+    fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError>;
+
+    /// What is remembered of the addresses that are free, those released first
+    /// first, without the first `skip`, a page at a time: nothing more follows
+    /// an empty page.
+    fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError>;
+
+    /// The last address that `key` had, whether it is free or not.
+    fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError>;
+
+    /// Remembers that `key` has `address`: a text of at most [`LONGEST_KEY`]
+    /// bytes without blanks and control characters.
+    fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError>;
+
+    /// Makes what a policy has written in this invocation count.
+    fn keep_state(&mut self) -> Result<(), StoreError>;
+}
+
+/// Most bytes of a key that [`Store::remember`] takes.
+pub const LONGEST_KEY: usize = 512;
+
+/// What a policy remembers of a network: bytes whose meaning is the policy
+/// host's business. Only hosts have it; the component does not.
+pub trait PolicyState {
+    /// The bytes, as they were last set, or else as they are kept; empty where
+    /// there are none.
+    fn policy_state(&mut self) -> Result<Vec<u8>, StoreError>;
+
+    /// Sets them. They count once [`Store::keep_state`] is called, and are
+    /// forgotten with the store otherwise.
+    fn set_policy_state(&mut self, bytes: Vec<u8>);
 }
 
 /// How a store failed. The difference matters to whoever decides to try again.
@@ -174,4 +226,7 @@ pub struct Location {
     pub lock_wait_ms: u32,
     /// Whether a reservation is on stable storage before it counts.
     pub sync: bool,
+    /// Whether releases are remembered from now on, if the access creates what
+    /// is missing. Where they are already, they go on to be.
+    pub history: bool,
 }
