@@ -1,15 +1,17 @@
 //! One address from each range set, or none at all.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::choose::{Choice, Chooser};
 use crate::config::{Config, RepeatedAdd, Request};
-use crate::names::Attachment;
+use crate::environment::Environment;
+use crate::names::{Attachment, NetworkName};
+use crate::pool::Seconds;
 use crate::range::{Range, Span};
 use crate::range_set::RangeSet;
 use crate::store::{Holder, Owner, Reservation, Store, StoreError};
@@ -41,6 +43,15 @@ impl Allocation {
     }
 }
 
+/// Free addresses that are cooling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cooling {
+    /// How many there are.
+    pub count: u64,
+    /// Milliseconds until the first of them can be given.
+    pub next_ms: u64,
+}
+
 /// Why nothing was allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocateError {
@@ -52,6 +63,8 @@ pub enum AllocateError {
         ranges: String,
         /// Whether there is nothing in it that could ever be given.
         hollow: bool,
+        /// The free addresses that are cooling, if there are any.
+        cooling: Option<Cooling>,
     },
     /// A requested address is held, or something else is in its place.
     Taken {
@@ -79,6 +92,31 @@ pub enum AllocateError {
         address: IpAddr,
         /// Its subnet.
         subnet: IpNet,
+    },
+    /// A requested address is one of `exclude`.
+    Excluded {
+        /// Number of the set, from 0.
+        set: usize,
+        /// The address.
+        address: IpAddr,
+        /// The span that excludes it.
+        span: Span,
+    },
+    /// The policy refuses.
+    Denied {
+        /// Number of the set, from 0.
+        set: usize,
+        /// The policy: path of its component.
+        policy: String,
+        /// Why, in its own words.
+        reason: String,
+    },
+    /// The policy failed.
+    Policy {
+        /// Number of the set, from 0.
+        set: usize,
+        /// What failed; names the policy.
+        failure: String,
     },
     /// Requested addresses that no range set has room for: outside all of
     /// them, or the second one of a set.
@@ -112,17 +150,31 @@ impl fmt::Display for AllocateError {
                 set,
                 ranges,
                 hollow,
-            } => write!(
-                f,
-                "failed to allocate for range {set}: no IP addresses available in range set: \
-                 {ranges} ({})",
-                if *hollow {
-                    "rangeStart and rangeEnd leave nothing but gateway, network and broadcast \
-                     addresses"
-                } else {
-                    "every address is reserved"
+                cooling,
+            } => {
+                write!(
+                    f,
+                    "failed to allocate for range {set}: no IP addresses available in range set: \
+                     {ranges} ("
+                )?;
+                match cooling {
+                    None if *hollow => f.write_str(
+                        "rangeStart, rangeEnd, exclude and static leave nothing but gateway, \
+                         network and broadcast addresses)",
+                    ),
+                    None => f.write_str("every address is reserved)"),
+                    Some(Cooling { count, next_ms }) => write!(
+                        f,
+                        "{count} {}, the next can be given in {}; every other address is reserved)",
+                        if *count == 1 {
+                            "is cooling"
+                        } else {
+                            "are cooling"
+                        },
+                        Seconds(*next_ms)
+                    ),
                 }
-            ),
+            }
             Self::Taken {
                 set,
                 ranges,
@@ -153,6 +205,22 @@ impl fmt::Display for AllocateError {
                 "failed to allocate for range {set}: requested ip {address} is the network or \
                  broadcast address of {subnet}"
             ),
+            Self::Excluded { set, address, span } => write!(
+                f,
+                "failed to allocate for range {set}: requested ip {address} is excluded ({span}; \
+                 requestExcluded allows to ask for it)"
+            ),
+            Self::Denied {
+                set,
+                policy,
+                reason,
+            } => write!(
+                f,
+                "failed to allocate for range {set}: policy {policy} gives no address: {reason}"
+            ),
+            Self::Policy { set, failure } => {
+                write!(f, "failed to allocate for range {set}: {failure}")
+            }
             Self::Unfulfilled { addresses, sets } => {
                 f.write_str("failed to allocate all requested IPs:")?;
                 for address in addresses {
@@ -190,24 +258,28 @@ impl From<StoreError> for AllocateError {
 /// Gives `attachment` one address from each range set of `config`. If any of
 /// them cannot be had, what was taken for the others is given back; what the
 /// attachment held before is never touched.
-pub fn allocate<S: Store>(
+pub fn allocate<E: Environment>(
     config: &Config,
+    network: &NetworkName,
     attachment: &Attachment,
-    store: &mut S,
-    warn: impl FnOnce(String),
+    environment: &mut E,
+    store: &mut E::Store,
 ) -> Result<Vec<Allocation>, AllocateError> {
     let chosen = assign(&config.sets, &config.requests)?;
     let mut taken = Taken {
-        store,
-        attachment,
+        chooser: Chooser {
+            config,
+            network,
+            attachment,
+            environment,
+            store,
+        },
         addresses: Vec::new(),
     };
-    match taken.fill(config, &chosen) {
+    match taken.fill(&chosen) {
         Ok(allocations) => Ok(allocations),
         Err(error) => {
-            if let Err(cause) = taken.give_back() {
-                warn(format!("after a failed ADD: {cause}"));
-            }
+            taken.give_back();
             Err(error)
         }
     }
@@ -239,22 +311,19 @@ fn assign(sets: &[RangeSet], requests: &[Request]) -> Result<Vec<Option<IpAddr>>
 }
 
 /// What this ADD has taken so far.
-struct Taken<'a, S: Store> {
-    store: &'a mut S,
-    attachment: &'a Attachment,
+struct Taken<'a, E: Environment> {
+    chooser: Chooser<'a, E>,
     addresses: Vec<IpAddr>,
 }
 
-impl<S: Store> Taken<'_, S> {
-    fn fill(
-        &mut self,
-        config: &Config,
-        chosen: &[Option<IpAddr>],
-    ) -> Result<Vec<Allocation>, AllocateError> {
-        let held = self.store.held_by(&self.attachment.container)?;
+impl<'a, E: Environment> Taken<'a, E> {
+    fn fill(&mut self, chosen: &[Option<IpAddr>]) -> Result<Vec<Allocation>, AllocateError> {
+        let config = self.chooser.config;
+        let attachment = self.chooser.attachment;
+        let held = self.chooser.store.held_by(&attachment.container)?;
         let mut allocations = Vec::with_capacity(config.sets.len());
         for (index, (set, request)) in config.sets.iter().zip(chosen).enumerate() {
-            let allocation = match self.held_in(&held, set) {
+            let allocation = match held_in(&held, attachment, set) {
                 Some((address, range))
                     if config.repeated_add == RepeatedAdd::Return
                         && request.is_none_or(|request| request == address) =>
@@ -263,73 +332,64 @@ impl<S: Store> Taken<'_, S> {
                 }
                 before => {
                     let before = before.map(|(address, _)| address);
-                    self.one(&config.sets, index, set, *request, before)?
+                    let allocation = self.one(index, set, *request, before)?;
+                    self.addresses.push(allocation.address);
+                    allocation
                 }
             };
             allocations.push(allocation);
         }
-        // Only now: a failed ADD must not move the round robin.
+        // Only now: a failed ADD must not move the round robin, nor count for
+        // whatever else is remembered.
         for (index, allocation) in allocations.iter().enumerate() {
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
             if self.addresses.contains(&allocation.address) {
-                self.store.set_last_reserved(index, allocation.address)?;
+                self.chooser.remember(index, allocation.address)?;
             }
+        }
+        if config.choosing.policy.is_some() {
+            self.chooser.store.keep_state()?;
         }
         Ok(allocations)
     }
 
-    /// What the attachment holds of a set. A record without an interface
-    /// stands for all interfaces of its container.
-    fn held_in<'s>(&self, held: &[Reservation], set: &'s RangeSet) -> Option<(IpAddr, &'s Range)> {
-        let ours = |owner: &Owner| owner.interface.is_none() || owner.is(self.attachment);
-        let mut exact_first: Vec<_> = held.iter().filter(|r| ours(&r.owner)).collect();
-        exact_first.sort_by_key(|reservation| reservation.owner.interface.is_none());
-        exact_first
-            .iter()
-            .find_map(|r| Some((r.address, set.find(r.address)?)))
-    }
-
     fn one(
         &mut self,
-        sets: &[RangeSet],
         index: usize,
-        set: &RangeSet,
+        set: &'a RangeSet,
         request: Option<IpAddr>,
         before: Option<IpAddr>,
     ) -> Result<Allocation, AllocateError> {
         if let Some((address, range)) = request.and_then(|a| Some((a, set.find(a)?))) {
-            return self.requested(sets, index, set, address, range, before);
+            return self.requested(index, set, address, range, before);
         }
         if let Some(address) = before {
             return Err(self.duplicate(index, address));
         }
-        let last = self.last_reserved(index, set)?;
-        let mut hollow = true;
-        for (span, range) in set.from_after(last) {
-            for part in usable(sets, range, span) {
-                hollow = false;
-                if let Some(address) = self.first_free(part)? {
-                    return Ok(Allocation::new(address, range));
-                }
-            }
+        match self.chooser.choose(index, set)? {
+            Choice::Reserved(address, range) => Ok(Allocation::new(address, range)),
+            Choice::Nothing { cooling } => Err(AllocateError::Exhausted {
+                set: index,
+                ranges: set.to_string(),
+                hollow: set.givable().is_empty(),
+                cooling,
+            }),
         }
-        Err(AllocateError::Exhausted {
-            set: index,
-            ranges: set.to_string(),
-            hollow,
-        })
     }
 
     fn requested(
         &mut self,
-        sets: &[RangeSet],
         set_index: usize,
         set: &RangeSet,
         address: IpAddr,
         range: &Range,
         before: Option<IpAddr>,
     ) -> Result<Allocation, AllocateError> {
-        if gateways(sets).any(|gateway| gateway == address) {
+        let config = self.chooser.config;
+        let ranges = config.sets.iter().flat_map(RangeSet::ranges);
+        if ranges
+            .filter_map(Range::gateway)
+            .any(|gateway| gateway == address)
+        {
             return Err(AllocateError::Gateway {
                 set: set_index,
                 address,
@@ -343,13 +403,22 @@ impl<S: Store> Taken<'_, S> {
                 subnet,
             });
         }
+        if let Some(span) = config.exclude.find(address)
+            && !config.choosing.request_excluded
+        {
+            return Err(AllocateError::Excluded {
+                set: set_index,
+                address,
+                span,
+            });
+        }
         // The address itself first: "held by" says more than "duplicate".
-        let holder = self.store.holder(address)?;
+        let holder = self.chooser.store.holder(address)?;
         if holder == Holder::Nobody {
             if let Some(before) = before {
                 return Err(self.duplicate(set_index, before));
             }
-            if self.reserve(address)? {
+            if self.chooser.reserve(address)? {
                 return Ok(Allocation::new(address, range));
             }
         }
@@ -365,106 +434,36 @@ impl<S: Store> Taken<'_, S> {
         AllocateError::Duplicate {
             set,
             address,
-            attachment: self.attachment.clone(),
+            attachment: self.chooser.attachment.clone(),
         }
     }
 
-    /// Where the round robin of a set stands. Its own marker counts; but sets
-    /// that come and go with `ipRanges` shift the numbers, so one left under
-    /// another number will do, too.
-    fn last_reserved(
-        &mut self,
-        index: usize,
-        set: &RangeSet,
-    ) -> Result<Option<IpAddr>, StoreError> {
-        let own = self
-            .store
-            .last_reserved(u32::try_from(index).unwrap_or(u32::MAX))?;
-        if own.is_none_or(|address| set.find(address).is_some()) {
-            return Ok(own);
-        }
-        let others = self.store.all_last_reserved()?;
-        Ok(others
-            .into_iter()
-            .find(|address| set.find(*address).is_some()))
-    }
-
-    fn first_free(&mut self, part: Span) -> Result<Option<IpAddr>, StoreError> {
-        let mut rest = Some(part);
-        while let Some(span) = rest {
-            let Some(address) = self.store.next_free(span)? else {
-                return Ok(None);
-            };
-            if self.reserve(address)? {
-                return Ok(Some(address));
-            }
-            // Somebody took it without the lock: on to what lies behind.
-            let [_, behind] =
-                Span::new(address, span.last()).map_or([None; 2], |s| s.without(address));
-            rest = behind;
-        }
-        Ok(None)
-    }
-
-    fn reserve(&mut self, address: IpAddr) -> Result<bool, StoreError> {
-        let reserved = self.store.reserve(address, self.attachment)?;
-        if reserved {
-            self.addresses.push(address);
-        }
-        Ok(reserved)
-    }
-
-    fn give_back(self) -> Result<(), StoreError> {
-        let owner = self.attachment.into();
+    /// A failure is told: there is nobody else to turn to.
+    fn give_back(self) {
+        let owner = self.chooser.attachment.into();
         let mut outcome = Ok(());
         for address in self.addresses {
-            outcome = outcome.and(self.store.release(address, &owner).map(|_| ()));
+            let released = self.chooser.store.release(address, &owner);
+            outcome = outcome.and(released.map(|_| ()));
         }
-        outcome
-    }
-}
-
-fn gateways(sets: &[RangeSet]) -> impl Iterator<Item = IpAddr> {
-    sets.iter()
-        .flat_map(RangeSet::ranges)
-        .filter_map(Range::gateway)
-}
-
-/// What of `span` may be given: all but gateways (of any set, since sets may
-/// share a subnet), the network and broadcast addresses of its subnet, and
-/// IPv6 addresses that stand for IPv4 ones.
-pub(crate) fn usable(sets: &[RangeSet], range: &Range, span: Span) -> Vec<Span> {
-    let mut barred: Vec<_> = gateways(sets)
-        .chain(range.subnet_addresses().into_iter().flatten())
-        .collect();
-    barred.retain(|address| span.contains(*address));
-    barred.sort_unstable();
-    let mut parts = Vec::new();
-    let mut rest = Some(span);
-    for address in barred {
-        let Some(span) = rest else { break };
-        // A gateway named by two ranges comes twice.
-        if !span.contains(address) {
-            continue;
+        if let Err(cause) = outcome {
+            let text = alloc::format!("after a failed ADD: {cause}");
+            self.chooser.environment.warn(&text);
         }
-        let [before, after] = span.without(address);
-        parts.extend(before);
-        rest = after;
     }
-    parts.extend(rest);
-    parts.into_iter().flat_map(unmapped).flatten().collect()
 }
 
-/// What lies before and after the IPv4-mapped addresses (`::ffff:0:0/96`):
-/// wherever one of those is read as text, it is an IPv4 address.
-fn unmapped(span: Span) -> [Option<Span>; 2] {
-    let first = IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped());
-    let last = IpAddr::V6(Ipv4Addr::BROADCAST.to_ipv6_mapped());
-    if span.last() < first || last < span.first() {
-        return [Some(span), None];
-    }
-    [
-        Span::new(span.first(), first).and_then(|span| span.without(first)[0]),
-        Span::new(last, span.last()).and_then(|span| span.without(last)[1]),
-    ]
+/// What the attachment holds of a set. A record without an interface stands
+/// for all interfaces of its container.
+fn held_in<'s>(
+    held: &[Reservation],
+    attachment: &Attachment,
+    set: &'s RangeSet,
+) -> Option<(IpAddr, &'s Range)> {
+    let ours = |owner: &Owner| owner.interface.is_none() || owner.is(attachment);
+    let mut exact_first: Vec<_> = held.iter().filter(|r| ours(&r.owner)).collect();
+    exact_first.sort_by_key(|reservation| reservation.owner.interface.is_none());
+    exact_first
+        .iter()
+        .find_map(|r| Some((r.address, set.find(r.address)?)))
 }

@@ -117,6 +117,14 @@ pub fn known_pairs(text: &str, known: &[&str]) -> Result<Vec<(String, String)>, 
     Ok(pairs)
 }
 
+/// Every pair that is one, in their order, whatever its key.
+pub fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(';').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
 /// Hands each known pair to `take`: all of it, its key and its value.
 fn read(
     text: &str,

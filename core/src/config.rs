@@ -3,18 +3,21 @@
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
 use crate::address::{AddressError, parse_address, parse_prefix, parse_request};
-use crate::args::{Args, ArgsError};
+use crate::args::{self, Args, ArgsError};
 use crate::json::{Field, JsonError, Object};
 use crate::names::NetworkName;
-use crate::range::{Range, RangeError, RangeSpec};
+use crate::policy::OnFailure;
+use crate::range::{Range, RangeError, RangeSpec, Span};
 use crate::range_set::{RangeSet, RangeSetError};
 use crate::route::Route;
+use crate::settings::{self, Choosing, Strategy};
+use crate::spans::{SpanError, Spans};
 use crate::store::Location;
 use crate::version::Version;
 
@@ -75,6 +78,31 @@ pub enum ConfigError {
         /// What it can hold.
         wanted: &'static str,
     },
+    /// A number is out of bounds.
+    Limit {
+        /// The field.
+        path: String,
+        /// What it holds.
+        found: u64,
+        /// Most it can hold; the least is 1.
+        most: u64,
+    },
+    /// A field that nobody reads, where all fields are ours.
+    UnknownSetting {
+        /// The field.
+        path: String,
+        /// Those that are read there.
+        known: &'static [&'static str],
+    },
+    /// A text names no addresses.
+    Span {
+        /// The field.
+        path: String,
+        /// What it holds.
+        found: String,
+        /// What is wrong with it.
+        cause: SpanError,
+    },
     /// `CNI_ARGS` cannot be used.
     Args(ArgsError),
 }
@@ -108,6 +136,13 @@ impl fmt::Display for ConfigError {
             } => {
                 write!(f, "{path}: wanted {wanted}, found {found}")
             }
+            Self::Limit { path, found, most } => {
+                write!(f, "{path}: wanted 1 to {most}, found {found}")
+            }
+            Self::UnknownSetting { path, known } => {
+                write!(f, "{path}: unknown; wanted one of {}", known.join(", "))
+            }
+            Self::Span { path, found, cause } => write!(f, "{path}: {found:?}: {cause}"),
             Self::Args(error) => error.fmt(f),
         }
     }
@@ -170,6 +205,14 @@ pub struct Config {
     pub resolv_conf: Option<String>,
     /// `ipam.repeatedAdd`.
     pub repeated_add: RepeatedAdd,
+    /// `exclude`, of `ipam` and of its ranges: given to nobody.
+    pub exclude: Spans,
+    /// `static`, likewise: given only to those who ask for it.
+    pub reserved_for_requests: Spans,
+    /// How an address is chosen.
+    pub choosing: Choosing,
+    /// `CNI_ARGS`, as pairs of key and value.
+    pub args: Vec<(String, String)>,
     /// What looks like a mistake without being an error.
     pub warnings: Vec<String>,
 }
@@ -197,6 +240,7 @@ pub fn location(
         network,
         lock_wait_ms,
         sync,
+        history: false,
     })
 }
 
@@ -228,9 +272,23 @@ impl Config {
         let mut warnings = Vec::new();
         misplaced(document, &ipam, &mut warnings);
 
+        warnings.extend(settings::slips(&ipam));
+
+        let pairs = args::pairs(args);
         let args = Args::parse(args).map_err(ConfigError::Args)?;
         let requests = requests(document, &runtime, &args)?;
-        let sets = sets(&ipam, &runtime)?;
+        let mut sets = sets(&ipam, &runtime)?;
+        let exclude = everywhere(&ipam, &runtime, "exclude")?;
+        let reserved_for_requests = everywhere(&ipam, &runtime, "static")?;
+        let gateways = sets.iter().flat_map(RangeSet::ranges);
+        let gateways = gateways.filter_map(|range| Span::new(range.gateway()?, range.gateway()?));
+        let barred: Vec<Span> = gateways
+            .chain(exclude.iter())
+            .chain(reserved_for_requests.iter())
+            .collect();
+        for set in &mut sets {
+            set.bar(&barred);
+        }
         if version < Version::V0_3_0 {
             let of = |is_ipv4| sets.iter().filter(|set| set.is_ipv4() == is_ipv4).count();
             if of(true) > 1 || of(false) > 1 {
@@ -251,12 +309,63 @@ impl Config {
             routes,
             resolv_conf: ipam.text("resolvConf")?.filter(|path| !path.is_empty()),
             repeated_add: repeated_add(&ipam)?,
+            exclude,
+            reserved_for_requests,
+            choosing: Choosing::read(&ipam)?,
+            args: pairs,
             warnings,
         };
         // Read with the rest so that ADD reports what DEL would pass over.
         lock_wait(&ipam)?;
         ipam.boolean("sync")?;
-        Ok(config.with_prefix_warnings())
+        Ok(config.with_prefix_warnings().with_choosing_warnings())
+    }
+
+    /// Settings that contradict each other, or come to nothing.
+    fn with_choosing_warnings(mut self) -> Self {
+        let mut say = |text: String| self.warnings.push(text);
+        for (name, spans) in [
+            ("exclude", &self.exclude),
+            ("static", &self.reserved_for_requests),
+        ] {
+            for span in spans.iter() {
+                let ranges = self.sets.iter().flat_map(RangeSet::ranges);
+                if !ranges.map(Range::span).any(|range| range.overlaps(&span)) {
+                    say(format!("{name}: {span} is outside of every range"));
+                }
+            }
+        }
+        for span in self.reserved_for_requests.iter() {
+            if !self.choosing.request_excluded
+                && let Some(both) = self.exclude.overlapping(span).first()
+            {
+                say(format!(
+                    "static: {span} is for requests, but exclude has {both}, which may not be \
+                     requested"
+                ));
+            }
+        }
+        let Choosing {
+            strategy,
+            sticky,
+            policy,
+            ..
+        } = &self.choosing;
+        if let Some(sticky) = sticky
+            && sticky.keep_ms == 0
+        {
+            say("sticky.keepSeconds is 0: others get the address at once".to_string());
+        }
+        if let Some(policy) = policy
+            && *strategy != Strategy::RoundRobin
+            && policy.on_failure == OnFailure::Deny
+        {
+            say(format!(
+                "strategy {:?} counts only where the policy leaves the choice",
+                strategy.name()
+            ));
+        }
+        self
     }
 
     fn with_prefix_warnings(mut self) -> Self {
@@ -323,6 +432,21 @@ fn sets(ipam: &Object<'_>, runtime: &Object<'_>) -> Result<Vec<RangeSet>, Config
         }
     }
     Ok(sets)
+}
+
+/// The addresses that a field names, of `ipam` itself and of every range.
+fn everywhere(ipam: &Object<'_>, runtime: &Object<'_>, name: &str) -> Result<Spans, ConfigError> {
+    let mut all: Vec<Span> = settings::spans(ipam, name)?.iter().collect();
+    for set in runtime
+        .list("ipRanges")?
+        .iter()
+        .chain(&ipam.list("ranges")?)
+    {
+        for range in set.list()? {
+            all.extend(settings::spans(&range.object()?, name)?.iter());
+        }
+    }
+    Ok(all.into_iter().collect())
 }
 
 fn range_specs(set: &Field<'_>) -> Result<Vec<RangeSpec>, ConfigError> {

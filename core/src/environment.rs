@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use crate::policy::{Answer, Notice, PolicyFailure, Request, Setting, View};
+use crate::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
 use crate::store::{Access, Location, Store, StoreError};
 
 /// What chance and time have to say about an invocation.
@@ -49,7 +49,7 @@ pub trait Environment {
         setting: &Setting,
         request: &Request,
         view: &View,
-    ) -> Result<Answer, PolicyFailure>;
+    ) -> Result<Decision, PolicyFailure>;
 
     /// Tells a policy of a release, if it wants to know.
     fn released(

@@ -42,6 +42,8 @@ pub mod code {
     pub const COMPONENT_OVERRAN: u32 = 101;
     /// Ours: the component could not be loaded.
     pub const COMPONENT_UNUSABLE: u32 = 102;
+    /// Ours: the policy of the configuration failed.
+    pub const POLICY_FAILED: u32 = 103;
     /// libcni's code for what has none. The reference uses it for a repeated
     /// ADD and for a CHECK that finds nothing, and so do we.
     pub const INTERNAL: u32 = 999;
@@ -128,9 +130,13 @@ impl Fault {
             Self::OwnNamespace(_) => code::NETNS,
             Self::Store(error) => store_code(error),
             Self::Allocate { cause, .. } => match cause {
-                AllocateError::Exhausted { .. } | AllocateError::Taken { .. } => code::TRY_AGAIN,
+                AllocateError::Exhausted { .. }
+                | AllocateError::Taken { .. }
+                | AllocateError::Denied { .. } => code::TRY_AGAIN,
+                AllocateError::Policy { .. } => code::POLICY_FAILED,
                 AllocateError::Gateway { .. }
                 | AllocateError::SubnetAddress { .. }
+                | AllocateError::Excluded { .. }
                 | AllocateError::Unfulfilled { .. } => code::CONFIG,
                 AllocateError::Duplicate { .. } => code::INTERNAL,
                 AllocateError::Store { cause } => store_code(cause),

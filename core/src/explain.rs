@@ -5,13 +5,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
 
-use crate::allocate::usable;
 use crate::config::{self, Config};
 use crate::error::Fault;
 use crate::json::{Field, to_text};
 use crate::parameters::Network;
-use crate::range::{Range, Span};
-use crate::range_set::RangeSet;
+use crate::policy::OnFailure;
+use crate::pool::Seconds;
+use crate::range::Range;
+use crate::settings::{Choosing, Strategy, WhenFull};
 use crate::store::Location;
 use crate::version::Version;
 
@@ -60,16 +61,17 @@ fn describe(
         writeln!(
             out,
             "range set {index}: {order}{} to give",
-            size(&config.sets, set.ranges())
+            size(set.ranges())
         )?;
         for range in set.ranges() {
             let gateway = range
                 .gateway()
                 .map_or("no gateway".to_string(), |g| format!("gateway {g}"));
-            let room = size(&config.sets, core::slice::from_ref(range));
+            let room = size(core::slice::from_ref(range));
             writeln!(out, "  {range} of {}, {gateway}: {room}", range.subnet())?;
         }
     }
+    choosing(out, config)?;
     for request in &config.requests {
         writeln!(out, "requested: {} ({})", request.address, request.source)?;
     }
@@ -95,13 +97,60 @@ fn describe(
         .try_for_each(|warning| writeln!(out, "warning: {warning}"))
 }
 
+/// In which order, and what is never given or held back.
+fn choosing(out: &mut String, config: &Config) -> core::fmt::Result {
+    for (what, spans) in [
+        ("excluded", &config.exclude),
+        ("static, for requests only", &config.reserved_for_requests),
+    ] {
+        const SHOWN: usize = 8;
+        for span in spans.iter().take(SHOWN) {
+            writeln!(out, "{what}: {span}")?;
+        }
+        if let more @ 1.. = spans.iter().count().saturating_sub(SHOWN) {
+            writeln!(out, "{what}: {more} more spans")?;
+        }
+    }
+    let Choosing {
+        strategy,
+        sticky,
+        cooldown,
+        policy,
+        ..
+    } = &config.choosing;
+    if let Some(policy) = policy {
+        let otherwise = match policy.on_failure {
+            OnFailure::Deny => "an ADD fails if it does",
+            OnFailure::BuiltIn => "the strategy chooses if it fails",
+        };
+        writeln!(out, "policy: {}; {otherwise}", policy.component)?;
+    }
+    if *strategy != Strategy::RoundRobin || policy.is_some() {
+        writeln!(out, "strategy: {}", strategy.name())?;
+    }
+    if let Some(sticky) = sticky {
+        writeln!(
+            out,
+            "sticky: by {}, kept for {}",
+            sticky.args.join(" and "),
+            Seconds(sticky.keep_ms)
+        )?;
+    }
+    if let Some(cooldown) = cooldown {
+        let full = match cooldown.when_full {
+            WhenFull::Refuse => "an ADD fails rather than get one that is cooling",
+            WhenFull::Use => "those that are cooling come last",
+        };
+        writeln!(out, "cooldown: {}; {full}", Seconds(cooldown.ms))?;
+    }
+    Ok(())
+}
+
 /// How many addresses the ranges can give, all in all.
-fn size(sets: &[RangeSet], ranges: &[Range]) -> String {
-    let parts = ranges
-        .iter()
-        .flat_map(|range| usable(sets, range, range.span()));
+fn size(ranges: &[Range]) -> String {
+    let parts = ranges.iter().flat_map(|range| range.givable(range.span()));
     match parts
-        .map(|part: Span| part.count())
+        .map(|part| part.count())
         .fold(0_u128, u128::saturating_add)
     {
         1 => "1 address".to_string(),

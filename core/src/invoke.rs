@@ -11,6 +11,7 @@ use crate::error::{CniError, Fault};
 use crate::json::{Field, Object, to_text};
 use crate::names::NetworkName;
 use crate::parameters::{Command, Invocation, Needs, Network};
+use crate::policy;
 use crate::store::Location;
 use crate::version::{Version, version_info};
 
@@ -72,12 +73,12 @@ impl<E: Environment> Execution<'_, E> {
                 commands::check(self.frame(&document), version, &location, &attachment)
             }
             Command::Del(attachment) => {
-                let location = self.location_only(&document, name, asked)?;
-                commands::del(self.frame(&document), &location, &attachment)
+                let (location, policy) = self.location_only(&document, name, asked)?;
+                commands::del(self.frame(&document), &location, policy, &attachment)
             }
             Command::Gc => {
-                let location = self.location_only(&document, name, Ok(asked?))?;
-                commands::gc(self.frame(&document), &location)
+                let (location, policy) = self.location_only(&document, name, Ok(asked?))?;
+                commands::gc(self.frame(&document), &location, policy)
             }
             Command::Status => {
                 let version = asked?;
@@ -96,14 +97,15 @@ impl<E: Environment> Execution<'_, E> {
         }
     }
 
-    /// For the commands that release: whatever else is wrong with the
+    /// For the commands that release: where, and which policy may want to know.
+    /// Whatever else is wrong with the
     /// configuration must not keep a reservation alive, so it is only told.
     fn location_only(
         &mut self,
         document: &Object<'_>,
         network: NetworkName,
         version: Result<Version, Fault>,
-    ) -> Result<Location, Fault> {
+    ) -> Result<(Location, Option<policy::Setting>), Fault> {
         let mut ignored = Vec::new();
         let location = config::location(document, network, |error| {
             ignored.push(Fault::Config(error))
@@ -111,14 +113,18 @@ impl<E: Environment> Execution<'_, E> {
         let args = &self.invocation.args;
         let reading = version.clone().unwrap_or(Version::V1_1_0);
         ignored.extend(version.err());
-        if let Err(error) = config::Config::read(document, args, reading) {
-            ignored.push(Fault::Config(error));
-        }
+        let policy = match config::Config::read(document, args, reading) {
+            Ok(config) => config.choosing.policy,
+            Err(error) => {
+                ignored.push(Fault::Config(error));
+                None
+            }
+        };
         ignored.dedup();
         for fault in ignored {
             self.environment
                 .warn(&alloc::format!("ignored while releasing: {fault}"));
         }
-        Ok(location)
+        Ok((location, policy))
     }
 }

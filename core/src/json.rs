@@ -91,6 +91,11 @@ impl<'a> Field<'a> {
         &self.path
     }
 
+    /// Its JSON text.
+    pub fn json(&self) -> &'a str {
+        self.raw
+    }
+
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         self.raw == "null"
@@ -189,6 +194,11 @@ impl<'a> Object<'a> {
                 path: self.path_of(key),
                 raw,
             })
+    }
+
+    /// The names of the members, in the order of the text.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|(key, _)| key.as_str())
     }
 
     /// Where the field of this name stands, or would.

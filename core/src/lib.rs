@@ -40,5 +40,7 @@ pub mod store;
 pub mod valid;
 pub mod version;
 
+mod choose;
 mod commands;
+mod notes;
 mod render;

@@ -9,11 +9,13 @@ use core::cell::RefCell;
 use core::net::IpAddr;
 use core::ops::Bound;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, Inputs};
 use crate::names::{Attachment, ContainerId};
+use crate::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
+use crate::pool::behind;
 use crate::range::{Span, from_number, to_number};
 use crate::store::{
-    Access, Holder, Location, Owner, Reservation, Store, StoreError, StoreErrorKind,
+    Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
 };
 
 /// How many reservations make a page.
@@ -27,6 +29,13 @@ pub struct MemoryStore(Rc<RefCell<Network>>);
 struct Network {
     owners: BTreeMap<IpAddr, Owner>,
     last_reserved: BTreeMap<u32, IpAddr>,
+    /// Whether releases are remembered.
+    history: bool,
+    /// Who had an address last, and when that was or ended.
+    pasts: BTreeMap<IpAddr, (Option<String>, u64)>,
+    /// The last address of each key.
+    keys: BTreeMap<String, IpAddr>,
+    inputs: Inputs,
 }
 
 fn reservation((address, owner): (&IpAddr, &Owner)) -> Reservation {
@@ -43,6 +52,16 @@ impl MemoryStore {
         self.0.borrow().owners.len()
     }
 
+    /// What time it is, and what chance says.
+    pub fn inputs(&self) -> Inputs {
+        self.0.borrow().inputs
+    }
+
+    /// Sets what time it is, and what chance says.
+    pub fn set_inputs(&self, inputs: Inputs) {
+        self.0.borrow_mut().inputs = inputs;
+    }
+
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -54,7 +73,8 @@ impl MemoryStore {
 impl Environment for MemoryStore {
     type Store = Self;
 
-    fn open(&mut self, _: &Location, _: Access) -> Result<Option<Self>, StoreError> {
+    fn open(&mut self, location: &Location, _: Access) -> Result<Option<Self>, StoreError> {
+        self.0.borrow_mut().history |= location.history;
         Ok(Some(self.clone()))
     }
 
@@ -66,6 +86,42 @@ impl Environment for MemoryStore {
     }
 
     fn warn(&mut self, _: &str) {}
+
+    fn inputs(&mut self) -> Inputs {
+        self.0.borrow().inputs
+    }
+
+    fn noting(&mut self) -> bool {
+        false
+    }
+
+    fn note(&mut self, _: &str) {}
+
+    fn choose(
+        &mut self,
+        _: &mut Self,
+        setting: &Setting,
+        _: &Request,
+        _: &View,
+    ) -> Result<Decision, PolicyFailure> {
+        Err(no_policies(setting))
+    }
+
+    fn released(
+        &mut self,
+        _: &mut Self,
+        setting: &Setting,
+        _: &Notice,
+    ) -> Result<(), PolicyFailure> {
+        Err(no_policies(setting))
+    }
+}
+
+fn no_policies(setting: &Setting) -> PolicyFailure {
+    PolicyFailure::Policy(format!(
+        "policy {}: nothing runs policies here",
+        setting.component
+    ))
 }
 
 impl Store for MemoryStore {
@@ -124,6 +180,11 @@ impl Store for MemoryStore {
         if network.owners.get(&address) != Some(owner) {
             return Ok(false);
         }
+        if network.history {
+            let now = network.inputs.time_ms;
+            let past = network.pasts.entry(address).or_insert((None, now));
+            past.1 = now;
+        }
         Ok(network.owners.remove(&address).is_some())
     }
 
@@ -156,5 +217,65 @@ impl Store for MemoryStore {
 
     fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError> {
         Ok(Vec::new())
+    }
+
+    fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
+        let mut rest = Some(span);
+        while let Some(span) = rest {
+            let Some(address) = self.next_free(span)? else {
+                break;
+            };
+            if !self.0.borrow().pasts.contains_key(&address) {
+                return Ok(Some(address));
+            }
+            rest = behind(address, span);
+        }
+        Ok(None)
+    }
+
+    fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError> {
+        let network = self.0.borrow();
+        Ok(network.past(address))
+    }
+
+    fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError> {
+        let network = self.0.borrow();
+        let addresses = network.pasts.keys();
+        let mut pasts: Vec<Past> = addresses.filter_map(|a| network.past(*a)).collect();
+        pasts.sort_by_key(|past| core::cmp::Reverse(past.released_ms_ago));
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(pasts.into_iter().skip(skip).take(PAGE).collect())
+    }
+
+    fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError> {
+        Ok(self.0.borrow().keys.get(key).copied())
+    }
+
+    fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
+        let mut network = self.0.borrow_mut();
+        network.keys.insert(key.into(), address);
+        let had = (Some(key.into()), network.inputs.time_ms);
+        network.pasts.insert(address, had);
+        Ok(())
+    }
+
+    fn keep_state(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Network {
+    fn past(&self, address: IpAddr) -> Option<Past> {
+        let (key, then) = self.pasts.get(&address)?;
+        if self.owners.contains_key(&address) {
+            return None;
+        }
+        let last = key.as_ref().and_then(|key| self.keys.get(key));
+        Some(Past {
+            address,
+            key: key.clone(),
+            latest: last == Some(&address),
+            released_ms_ago: self.inputs.time_ms.saturating_sub(*then),
+        })
     }
 }

@@ -134,6 +134,15 @@ pub enum Answer {
     YouDecide,
 }
 
+/// What a policy decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer.
+    pub answer: Answer,
+    /// The policy, for messages: its path and digest, and what it took.
+    pub by: String,
+}
+
 /// An address was released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {

@@ -3,7 +3,11 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use alloc::vec::Vec;
+
 use ipnet::IpNet;
+
+use crate::spans::Spans;
 
 /// An address as a number, so that both families share one arithmetic.
 /// 128 bits hold either.
@@ -108,6 +112,8 @@ pub struct Range {
     subnet: IpNet,
     span: Span,
     gateway: Option<IpAddr>,
+    /// What nobody gets unasked.
+    barred: Spans,
 }
 
 /// Why a range is refused.
@@ -274,11 +280,42 @@ impl Range {
                 Some(gateway)
             }
         };
-        Ok(Self {
+        let mut range = Self {
             subnet,
             span,
             gateway,
-        })
+            barred: Spans::default(),
+        };
+        range.bar([]);
+        Ok(range)
+    }
+
+    /// Bars addresses, besides the gateway, the network and broadcast address
+    /// of the subnet, and IPv6 addresses that stand for IPv4 ones: wherever
+    /// one of those is read as text, it is an IPv4 address. What was barred
+    /// before is forgotten.
+    pub fn bar(&mut self, more: impl IntoIterator<Item = Span>) {
+        let single = |address| Span::new(address, address);
+        let mapped = [Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]
+            .map(|address| IpAddr::V6(address.to_ipv6_mapped()));
+        let addresses = self.subnet_addresses().into_iter().chain([self.gateway]);
+        self.barred = addresses
+            .flatten()
+            .filter_map(single)
+            .chain(Span::new(mapped[0], mapped[1]))
+            .chain(more)
+            .filter(|barred| barred.overlaps(&self.span))
+            .collect();
+    }
+
+    /// What of `span` may be given to those who ask for no address by name.
+    pub fn givable(&self, span: Span) -> Vec<Span> {
+        self.barred.left_of(span)
+    }
+
+    /// Whether `address` may be given to those who ask for none by name.
+    pub fn may_give(&self, address: IpAddr) -> bool {
+        self.span.contains(address) && !self.barred.contains(address)
     }
 
     /// The subnet, whose prefix length goes with every address given.

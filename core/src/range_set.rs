@@ -59,6 +59,20 @@ impl RangeSet {
         &self.0
     }
 
+    /// Bars addresses in each of the ranges: see [`Range::bar`].
+    pub(crate) fn bar(&mut self, more: &[Span]) {
+        for range in &mut self.0 {
+            range.bar(more.iter().copied());
+        }
+    }
+
+    /// What may be given to those who ask for no address by name, in the order
+    /// of the ranges.
+    pub fn givable(&self) -> Vec<Span> {
+        let parts = self.0.iter().map(|range| range.givable(range.span()));
+        parts.flatten().collect()
+    }
+
     /// Whether the set is of IPv4 addresses.
     pub fn is_ipv4(&self) -> bool {
         self.0.iter().any(|range| range.span().first().is_ipv4())

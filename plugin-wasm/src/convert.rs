@@ -5,11 +5,14 @@ use alloc::string::ToString;
 use core::net::IpAddr;
 
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
-use wipam_core::range::Span;
-use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind};
+use wipam_core::policy::{Answer, Decision, Limits, Notice, PolicyFailure, Request, Setting, View};
+use wipam_core::range::{Range, Span};
+use wipam_core::store::{
+    Access, Holder, Location, Owner, Past, Reservation, StoreError, StoreErrorKind,
+};
 
 use crate::bindings::exports::wipam::ipam::cni;
-use crate::bindings::wipam::ipam::{storage, types};
+use crate::bindings::wipam::ipam::{decision, policies, storage, types};
 
 pub(crate) fn invocation(from: cni::Invocation) -> wipam_core::parameters::Invocation {
     wipam_core::parameters::Invocation {
@@ -117,6 +120,7 @@ pub(crate) fn to_location(from: &Location) -> storage::Location {
         network: from.network.to_string(),
         lock_wait_ms: from.lock_wait_ms,
         sync: from.sync,
+        history: from.history,
     }
 }
 
@@ -127,5 +131,111 @@ pub(crate) fn to_access(from: Access) -> storage::Access {
         Access::Release => storage::Access::Release,
         Access::Collect => storage::Access::Collect,
         Access::Reserve => storage::Access::Reserve,
+    }
+}
+
+pub(crate) fn past(from: storage::Past) -> Past {
+    Past {
+        address: address(from.address),
+        key: from.key,
+        latest: from.latest,
+        released_ms_ago: from.released_ms_ago,
+    }
+}
+
+fn to_range(from: &Range) -> types::Range {
+    types::Range {
+        subnet: to_address(from.subnet().addr()),
+        prefix_length: from.subnet().prefix_len(),
+        span: to_span(from.span()),
+        gateway: from.gateway().map(to_address),
+    }
+}
+
+pub(crate) fn to_setting(from: &Setting) -> policies::Setting {
+    let Limits {
+        fuel,
+        memory,
+        table_elements,
+        instances,
+        stack,
+        lifted,
+        component,
+        state,
+    } = from.limits;
+    policies::Setting {
+        component: from.component.clone(),
+        cache: from.cache.clone(),
+        limits: policies::Limits {
+            fuel,
+            memory,
+            table_elements,
+            instances,
+            stack,
+            lifted,
+            component,
+            state,
+        },
+    }
+}
+
+pub(crate) fn to_request(from: &Request) -> decision::Request {
+    decision::Request {
+        network: from.network.to_string(),
+        attachment: to_attachment(&from.attachment),
+        pod: from.pod.as_ref().map(|pod| decision::Pod {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+        }),
+        args: from.args.clone(),
+        set: from.set,
+        config: from.config.clone(),
+        remembered: from.remembered.map(to_address),
+        time_ms: from.time_ms,
+        seed: from.seed,
+    }
+}
+
+pub(crate) fn to_view(from: &View) -> policies::View {
+    policies::View {
+        ranges: from.ranges.iter().map(to_range).collect(),
+        spans: from.spans.iter().copied().map(to_span).collect(),
+        cooldown_ms: from.hold_back.cooldown_ms,
+        keep_ms: from.hold_back.keep_ms,
+        key: from.hold_back.key.clone(),
+        last_reserved: from.last_reserved.map(to_address),
+    }
+}
+
+pub(crate) fn to_notice(from: &Notice) -> decision::Notice {
+    let owner = to_owner(&from.owner);
+    decision::Notice {
+        network: from.network.to_string(),
+        address: to_address(from.address),
+        container: owner.container,
+        interface: owner.interface,
+        config: from.config.clone(),
+        time_ms: from.time_ms,
+    }
+}
+
+pub(crate) fn decision(from: policies::Decision) -> Decision {
+    Decision {
+        answer: match from.answer {
+            decision::Answer::Candidates(candidates) => {
+                Answer::Candidates(candidates.into_iter().map(address).collect())
+            }
+            decision::Answer::None(reason) => Answer::Nothing(reason),
+            decision::Answer::YouDecide => Answer::YouDecide,
+        },
+        by: from.by,
+    }
+}
+
+pub(crate) fn failure(from: policies::Failure) -> PolicyFailure {
+    match from {
+        policies::Failure::Storage(cause) => PolicyFailure::Store(error(cause)),
+        policies::Failure::Policy(text) => PolicyFailure::Policy(text),
     }
 }

@@ -4,12 +4,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use wipam_core::environment::Environment;
+use wipam_core::environment::{Environment, Inputs};
 use wipam_core::names::{Attachment, ContainerId};
+use wipam_core::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
 use wipam_core::range::Span;
-use wipam_core::store::{Access, Holder, Location, Owner, Reservation, Store, StoreError};
+use wipam_core::store::{Access, Holder, Location, Owner, Past, Reservation, Store, StoreError};
 
-use crate::bindings::wipam::ipam::{environment, storage};
+use crate::bindings::wipam::ipam::{environment, policies, storage};
 use crate::convert;
 
 pub(crate) struct Imports;
@@ -29,6 +30,52 @@ impl Environment for Imports {
 
     fn warn(&mut self, message: &str) {
         environment::warn(message);
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        Inputs {
+            time_ms: environment::time_ms(),
+            seed: environment::seed(),
+        }
+    }
+
+    fn noting(&mut self) -> bool {
+        environment::noting()
+    }
+
+    fn note(&mut self, message: &str) {
+        environment::note(message);
+    }
+
+    fn choose(
+        &mut self,
+        store: &mut Network,
+        setting: &Setting,
+        request: &Request,
+        view: &View,
+    ) -> Result<Decision, PolicyFailure> {
+        policies::choose(
+            &store.0,
+            &convert::to_setting(setting),
+            &convert::to_request(request),
+            &convert::to_view(view),
+        )
+        .map(convert::decision)
+        .map_err(convert::failure)
+    }
+
+    fn released(
+        &mut self,
+        store: &mut Network,
+        setting: &Setting,
+        notice: &Notice,
+    ) -> Result<(), PolicyFailure> {
+        policies::released(
+            &store.0,
+            &convert::to_setting(setting),
+            &convert::to_notice(notice),
+        )
+        .map_err(convert::failure)
     }
 }
 
@@ -97,5 +144,41 @@ impl Store for Network {
     fn reclaim(&mut self) -> Result<Vec<IpAddr>, StoreError> {
         let freed = self.0.reclaim().map_err(convert::error)?;
         Ok(freed.into_iter().map(convert::address).collect())
+    }
+
+    fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
+        let unused = self
+            .0
+            .next_unused(convert::to_span(span))
+            .map_err(convert::error)?;
+        Ok(unused.map(convert::address))
+    }
+
+    fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError> {
+        let past = self
+            .0
+            .past(convert::to_address(address))
+            .map_err(convert::error)?;
+        Ok(past.map(convert::past))
+    }
+
+    fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError> {
+        let page = self.0.released(skip).map_err(convert::error)?;
+        Ok(page.into_iter().map(convert::past).collect())
+    }
+
+    fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError> {
+        let last = self.0.remembered(key).map_err(convert::error)?;
+        Ok(last.map(convert::address))
+    }
+
+    fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
+        self.0
+            .remember(convert::to_address(address), key)
+            .map_err(convert::error)
+    }
+
+    fn keep_state(&mut self) -> Result<(), StoreError> {
+        self.0.keep_state().map_err(convert::error)
     }
 }

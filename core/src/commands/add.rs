@@ -39,15 +39,23 @@ pub(crate) fn add<E: Environment>(
             })
         }
     };
+    let location = &Location {
+        history: config.choosing.remembers(),
+        ..location.clone()
+    };
     let mut store = environment
         .open(location, Access::Reserve)?
         .ok_or_else(|| StoreError {
             kind: StoreErrorKind::Io,
             message: alloc::format!("network {}: the store opened nothing", location.network),
         })?;
-    let allocations = allocate(&config, attachment, &mut store, |warning| {
-        environment.warn(&warning)
-    })
+    let allocations = allocate(
+        &config,
+        &location.network,
+        attachment,
+        environment,
+        &mut store,
+    )
     .map_err(|cause| Fault::Allocate {
         network: location.network.clone(),
         cause,

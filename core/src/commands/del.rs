@@ -5,17 +5,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use super::Frame;
+use super::{Frame, notice};
 use crate::address::parse_request;
 use crate::environment::Environment;
 use crate::error::Fault;
 use crate::json::Object;
 use crate::names::Attachment;
+use crate::policy::Setting;
 use crate::store::{Access, Location, Reservation, Store};
 
 pub(crate) fn del<E: Environment>(
     frame: Frame<'_, '_, E>,
     location: &Location,
+    policy: Option<Setting>,
     attachment: &Attachment,
 ) -> Result<String, Fault> {
     let Some(mut store) = frame.environment.open(location, Access::Release)? else {
@@ -25,13 +27,21 @@ pub(crate) fn del<E: Environment>(
     let (due, unclear) = due(&held, attachment, &previous(frame.document));
     // Every one is tried; the first failure is the answer.
     let mut outcome = Ok(());
-    for reservation in due {
-        outcome = outcome.and(
-            store
-                .release(reservation.address, &reservation.owner)
-                .map(|_| ()),
-        );
+    let mut released = Vec::new();
+    for Reservation { address, owner, .. } in due {
+        match store.release(*address, owner) {
+            Ok(true) => released.push((*address, owner.clone())),
+            Ok(false) => {}
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
     }
+    notice::tell(
+        frame.environment,
+        &mut store,
+        policy.as_ref(),
+        &location.network,
+        released,
+    );
     outcome?;
     if !unclear.is_empty() {
         let list: Vec<_> = unclear.iter().map(|r| format!("{}", r.address)).collect();

@@ -2,16 +2,19 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use super::Frame;
+use super::{Frame, notice};
 use crate::environment::Environment;
 use crate::error::Fault;
+use crate::policy::Setting;
 use crate::store::{Access, Location, Reservation, Store};
 use crate::valid::ValidAttachments;
 
 pub(crate) fn gc<E: Environment>(
     frame: Frame<'_, '_, E>,
     location: &Location,
+    policy: Option<Setting>,
 ) -> Result<String, Fault> {
     let valid = ValidAttachments::read(frame.document)?;
     let Some(mut store) = frame.environment.open(location, Access::Collect)? else {
@@ -22,6 +25,7 @@ pub(crate) fn gc<E: Environment>(
     };
     // Every one is tried; the first failure is the answer.
     let mut outcome = Ok(());
+    let mut released = Vec::new();
     let mut after = None;
     loop {
         let page = match store.reservations(after) {
@@ -45,12 +49,22 @@ pub(crate) fn gc<E: Environment>(
                 continue;
             }
             match store.release(address, &owner) {
-                Ok(true) => tell(frame.environment, &format_args!("{address} of {owner}")),
+                Ok(true) => {
+                    tell(frame.environment, &format_args!("{address} of {owner}"));
+                    released.push((address, owner));
+                }
                 Ok(false) => {}
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
     }
+    notice::tell(
+        frame.environment,
+        &mut store,
+        policy.as_ref(),
+        &location.network,
+        released,
+    );
     match store.reclaim() {
         Ok(addresses) => {
             for address in addresses {

@@ -4,6 +4,7 @@ mod add;
 mod check;
 mod del;
 mod gc;
+mod notice;
 mod status;
 
 pub(crate) use add::add;

@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::Frame;
-use crate::allocate::usable;
 use crate::config::{Config, ConfigError};
 use crate::environment::Environment;
 use crate::error::Fault;
-use crate::store::{Access, Location, Store, StoreError};
+use crate::pool::{HoldBack, first_givable};
+use crate::settings::{Cooldown, WhenFull};
+use crate::store::{Access, Location, StoreError};
 use crate::version::Version;
 
 pub(crate) fn status<E: Environment>(
@@ -27,19 +28,30 @@ pub(crate) fn status<E: Environment>(
     else {
         return Ok(String::new());
     };
+    // What is kept for somebody is given up if nothing else is free; what is
+    // cooling is so only if that is allowed.
+    let refuses = |cooldown: &Cooldown| cooldown.when_full == WhenFull::Refuse;
+    let cooldown = config.choosing.cooldown.filter(refuses);
+    let hold_back = HoldBack {
+        cooldown_ms: cooldown.map_or(0, |cooldown| cooldown.ms),
+        ..HoldBack::default()
+    };
     for (index, set) in config.sets.iter().enumerate() {
         let mut free = None;
-        for part in set
-            .ranges()
-            .iter()
-            .flat_map(|range| usable(&config.sets, range, range.span()))
-        {
-            free = free.or(store.next_free(part).map_err(failed)?);
+        for part in set.givable() {
+            if free.is_none() {
+                free = first_givable(&mut store, part, &hold_back).map_err(failed)?;
+            }
         }
         if free.is_none() {
             return Err(Fault::Unavailable(format!(
-                "network {}, range set {index}: every address of {set} is reserved",
-                location.network
+                "network {}, range set {index}: every address of {set} is reserved{}",
+                location.network,
+                if hold_back.is_off() {
+                    ""
+                } else {
+                    " or cooling"
+                }
             )));
         }
     }

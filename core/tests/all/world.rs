@@ -4,18 +4,19 @@
 //! The fuzz targets include this file, so that they judge by the same rules.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use wipam_core::environment::Environment;
+use wipam_core::environment::{Environment, Inputs};
 use wipam_core::invoke::invoke;
 use wipam_core::memory::MemoryStore;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::parameters::Invocation;
+use wipam_core::policy::{Answer, Decision, Notice, PolicyFailure, Request, Setting, View};
 use wipam_core::range::Span;
 use wipam_core::store::{
-    Access, Holder, Location, Owner, Reservation, Store, StoreError, StoreErrorKind,
+    Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
 };
 
 /// Who holds an address: container, and interface where one is recorded.
@@ -205,6 +206,36 @@ impl Store for TestStore {
         self.call("reclaim")?;
         self.memory.reclaim()
     }
+
+    fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
+        self.call("next_unused")?;
+        self.memory.next_unused(span)
+    }
+
+    fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError> {
+        self.call("past")?;
+        self.memory.past(address)
+    }
+
+    fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError> {
+        self.call("released")?;
+        Store::released(&mut self.memory, skip)
+    }
+
+    fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError> {
+        self.call("remembered")?;
+        self.memory.remembered(key)
+    }
+
+    fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
+        self.call("remember")?;
+        self.memory.remember(address, key)
+    }
+
+    fn keep_state(&mut self) -> Result<(), StoreError> {
+        self.call("keep_state")?;
+        self.memory.keep_state()
+    }
 }
 
 pub(crate) fn attachment(container: &str, interface: &str) -> Attachment {
@@ -219,13 +250,25 @@ pub(crate) fn attachment(container: &str, interface: &str) -> Attachment {
 pub(crate) struct World {
     pub(crate) store: TestStore,
     pub(crate) warnings: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// What the policy answers next.
+    pub(crate) answers: VecDeque<Result<Answer, String>>,
+    /// What it was asked.
+    pub(crate) asked: Vec<(Request, View)>,
+    /// What it was told.
+    pub(crate) told: Vec<Notice>,
 }
 
 impl Environment for World {
     type Store = TestStore;
 
-    fn open(&mut self, _: &Location, _: Access) -> Result<Option<TestStore>, StoreError> {
+    fn open(
+        &mut self,
+        location: &Location,
+        access: Access,
+    ) -> Result<Option<TestStore>, StoreError> {
         self.store.call("open")?;
+        self.store.memory.open(location, access)?;
         Ok(Some(self.store.clone()))
     }
 
@@ -235,6 +278,47 @@ impl Environment for World {
 
     fn warn(&mut self, message: &str) {
         self.warnings.push(message.to_owned());
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        self.store.memory.inputs()
+    }
+
+    fn noting(&mut self) -> bool {
+        true
+    }
+
+    fn note(&mut self, message: &str) {
+        self.notes.push(message.to_owned());
+    }
+
+    fn choose(
+        &mut self,
+        store: &mut TestStore,
+        _: &Setting,
+        request: &Request,
+        view: &View,
+    ) -> Result<Decision, PolicyFailure> {
+        self.asked.push((request.clone(), view.clone()));
+        store.call("choose").map_err(PolicyFailure::Store)?;
+        let answer = self.answers.pop_front();
+        answer
+            .unwrap_or(Err("has no answer".to_owned()))
+            .map(|answer| Decision {
+                answer,
+                by: "policy /p.wasm".to_owned(),
+            })
+            .map_err(PolicyFailure::Policy)
+    }
+
+    fn released(
+        &mut self,
+        store: &mut TestStore,
+        _: &Setting,
+        notice: &Notice,
+    ) -> Result<(), PolicyFailure> {
+        self.told.push(notice.clone());
+        store.call("notice").map_err(PolicyFailure::Store)
     }
 }
 
@@ -250,6 +334,9 @@ impl World {
     /// allows to come out of one.
     pub(crate) fn run(&mut self, invocation: &Invocation) -> Result<Vec<IpAddr>, Refused> {
         self.warnings.clear();
+        self.notes.clear();
+        self.asked.clear();
+        self.told.clear();
         self.store.extras.borrow_mut().calls.clear();
         let outcome = invoke(invocation, self);
         self.store.extras.borrow_mut().fail_at = None;

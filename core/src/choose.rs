@@ -1,0 +1,565 @@
+//! Choosing an address that nobody asked for by name, and reserving it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::allocate::{AllocateError, Cooling};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::names::{Attachment, NetworkName};
+use crate::notes;
+use crate::policy::{Answer, Decision, OnFailure, Pod, PolicyFailure, Request, Setting, View};
+use crate::pool::{Held, HoldBack, behind, first_givable};
+use crate::range::{Range, Span, from_number, to_number};
+use crate::range_set::RangeSet;
+use crate::settings::{Strategy, WhenFull};
+use crate::store::{Holder, Past, Store, StoreError};
+
+/// How often chance is asked before the search goes on in order: enough for
+/// each free address to be as likely as any other until a pool is nearly full.
+const DRAWS: u64 = 16;
+
+/// Most characters of a policy's words that are passed on.
+const LONGEST_REASON: usize = 500;
+
+/// What came of choosing.
+pub(crate) enum Choice<'a> {
+    /// An address, which is reserved now, and its range.
+    Reserved(IpAddr, &'a Range),
+    /// Nothing of the set can be given.
+    Nothing {
+        /// What could be given if it were not cooling.
+        cooling: Option<Cooling>,
+    },
+}
+
+/// Whom an address is for, and where from.
+pub(crate) struct Chooser<'a, E: Environment> {
+    pub(crate) config: &'a Config,
+    pub(crate) network: &'a NetworkName,
+    pub(crate) attachment: &'a Attachment,
+    pub(crate) environment: &'a mut E,
+    pub(crate) store: &'a mut E::Store,
+}
+
+impl<'a, E: Environment> Chooser<'a, E> {
+    /// Chooses from the set of this index, and reserves.
+    pub(crate) fn choose(
+        &mut self,
+        index: usize,
+        set: &'a RangeSet,
+    ) -> Result<Choice<'a>, AllocateError> {
+        let choosing = &self.config.choosing;
+        let key = choosing.key(&self.config.args, self.attachment, index);
+        let hold_back = choosing.hold_back(key);
+        if self.environment.noting() {
+            for note in notes::barred(self.config, set) {
+                self.environment.note(&note);
+            }
+        }
+        if let Some(setting) = &choosing.policy
+            && let Some((address, range)) = self.ask(setting, index, set, &hold_back)?
+        {
+            return Ok(Choice::Reserved(address, range));
+        }
+        if let Some(address) = self.remembered(set, &hold_back)?
+            && let Some(range) = self.take(set, address)?
+        {
+            self.note(|| format!("{address}: the last one it had"));
+            return Ok(Choice::Reserved(address, range));
+        }
+        Ok(self.built_in(index, set, &hold_back)?)
+    }
+
+    /// What is remembered once the whole ADD has succeeded.
+    pub(crate) fn remember(&mut self, index: usize, address: IpAddr) -> Result<(), StoreError> {
+        let choosing = &self.config.choosing;
+        if let Some(key) = choosing.key(&self.config.args, self.attachment, index) {
+            self.store.remember(address, &key)?;
+        }
+        self.store.set_last_reserved(number(index), address)
+    }
+
+    pub(crate) fn reserve(&mut self, address: IpAddr) -> Result<bool, StoreError> {
+        self.store.reserve(address, self.attachment)
+    }
+
+    /// Reserves an address if it may be given: its range, if it was.
+    fn take(
+        &mut self,
+        set: &'a RangeSet,
+        address: IpAddr,
+    ) -> Result<Option<&'a Range>, StoreError> {
+        let range = set.find(address).filter(|range| range.may_give(address));
+        match range {
+            Some(range) if self.reserve(address)? => Ok(Some(range)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The last address that who asks had, if it can be given.
+    fn remembered(
+        &mut self,
+        set: &RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Option<IpAddr>, StoreError> {
+        let Some(key) = &hold_back.key else {
+            return Ok(None);
+        };
+        let Some(address) = self.store.remembered(key)? else {
+            return Ok(None);
+        };
+        let may = set.find(address).is_some_and(|r| r.may_give(address));
+        Ok((may && self.store.holder(address)? == Holder::Nobody).then_some(address))
+    }
+
+    /// By the rules that are built in. Addresses never used come first if
+    /// there is a cooldown; then those that rest longest; then those that are
+    /// kept for others; and only if that is allowed, those that are cooling.
+    fn built_in(
+        &mut self,
+        index: usize,
+        set: &'a RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Choice<'a>, StoreError> {
+        let never_used = hold_back.cooldown_ms > 0;
+        if let Some((address, range)) = self.by_strategy(index, set, hold_back, never_used)? {
+            return Ok(Choice::Reserved(address, range));
+        }
+        if hold_back.is_off() {
+            return Ok(Choice::Nothing { cooling: None });
+        }
+        self.from_the_past(set, hold_back)
+    }
+
+    fn by_strategy(
+        &mut self,
+        index: usize,
+        set: &'a RangeSet,
+        hold_back: &HoldBack,
+        never_used: bool,
+    ) -> Result<Option<(IpAddr, &'a Range)>, StoreError> {
+        let parts = self.in_order(index, set, hold_back)?;
+        if self.config.choosing.strategy == Strategy::Random {
+            let found = self.by_chance(index, &parts, hold_back, never_used)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        for (part, range) in parts {
+            let mut rest = Some(part);
+            while let Some(span) = rest {
+                let found = self.first(span, hold_back, never_used)?;
+                self.note_skipped(span, found, hold_back)?;
+                let Some(address) = found else { break };
+                if self.reserve(address)? {
+                    return Ok(Some((address, range)));
+                }
+                // Somebody took it without the lock: on to what lies behind.
+                rest = behind(address, span);
+            }
+        }
+        Ok(None)
+    }
+
+    fn first(
+        &mut self,
+        span: Span,
+        hold_back: &HoldBack,
+        never_used: bool,
+    ) -> Result<Option<IpAddr>, StoreError> {
+        if never_used {
+            self.store.next_unused(span)
+        } else {
+            first_givable(self.store, span, hold_back)
+        }
+    }
+
+    /// What of the set can be given, in the order in which the strategy looks
+    /// at it. Each address comes once.
+    fn in_order(
+        &mut self,
+        index: usize,
+        set: &'a RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Vec<(Span, &'a Range)>, StoreError> {
+        let order = match self.config.choosing.strategy {
+            Strategy::RoundRobin => set.from_after(self.last_reserved(index, set)?),
+            _ => set.from_after(None),
+        };
+        let parts = order.into_iter().flat_map(|(span, range)| {
+            let parts = range.givable(span).into_iter();
+            parts.map(move |part| (part, range))
+        });
+        let parts: Vec<_> = parts.collect();
+        Ok(match self.config.choosing.strategy {
+            Strategy::RoundRobin | Strategy::Lowest => parts,
+            Strategy::Random => {
+                let start = self.draw(index, DRAWS, &parts);
+                rotated(parts, start)
+            }
+            Strategy::OwnerHash => {
+                // Who is known by more than its container id begins at the
+                // same place each time it comes back.
+                let owner = match &hold_back.key {
+                    Some(key) => key.clone(),
+                    None => format!("{} {index}", self.attachment),
+                };
+                let number = xxh3_128_with_seed(owner.as_bytes(), 0);
+                let start = nth(&parts, number);
+                rotated(parts, start)
+            }
+        })
+    }
+
+    fn by_chance(
+        &mut self,
+        index: usize,
+        parts: &[(Span, &'a Range)],
+        hold_back: &HoldBack,
+        never_used: bool,
+    ) -> Result<Option<(IpAddr, &'a Range)>, StoreError> {
+        for draw in 0..DRAWS {
+            let Some(drawn) = self.draw(index, draw, parts) else {
+                return Ok(None);
+            };
+            let Some(only) = Span::new(drawn, drawn) else {
+                return Ok(None);
+            };
+            let found = self.first(only, hold_back, never_used)?;
+            self.note_skipped(only, found, hold_back)?;
+            let range = parts.iter().find(|(part, _)| part.contains(drawn));
+            if let (Some(address), Some((_, range))) = (found, range)
+                && self.reserve(address)?
+            {
+                self.note(|| format!("{address}: drawn by chance"));
+                return Ok(Some((address, range)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One of the addresses, each as likely as any other.
+    fn draw(&mut self, index: usize, draw: u64, parts: &[(Span, &Range)]) -> Option<IpAddr> {
+        let seed = self.environment.inputs().seed;
+        let text = format!("{index} {draw}");
+        nth(parts, xxh3_128_with_seed(text.as_bytes(), seed))
+    }
+
+    /// From the addresses that are free and were used before.
+    fn from_the_past(
+        &mut self,
+        set: &'a RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Choice<'a>, StoreError> {
+        let mut kept = None;
+        let mut cooling: Vec<Past> = Vec::new();
+        let mut count = 0;
+        let mut next_ms = u64::MAX;
+        let mut skip = 0;
+        loop {
+            let page = self.store.released(skip)?;
+            if page.is_empty() {
+                break;
+            }
+            skip += u32::try_from(page.len()).unwrap_or(u32::MAX);
+            for past in page {
+                let may = set
+                    .find(past.address)
+                    .is_some_and(|r| r.may_give(past.address));
+                if !may {
+                    continue;
+                }
+                let held = hold_back.holds(&past);
+                if let Some(held) = &held {
+                    self.note(|| format!("{}: {held}", past.address));
+                }
+                match held {
+                    None => {
+                        if let Some(range) = self.take(set, past.address)? {
+                            self.note(|| format!("{}: has rested longest", past.address));
+                            return Ok(Choice::Reserved(past.address, range));
+                        }
+                    }
+                    Some(Held::Kept { .. }) => kept = kept.or(Some(past.address)),
+                    Some(Held::Cooling { for_ms }) => {
+                        count += 1;
+                        next_ms = next_ms.min(for_ms);
+                        if cooling.is_empty() {
+                            cooling.push(past);
+                        }
+                    }
+                }
+            }
+        }
+        let may_use = |cooldown: crate::settings::Cooldown| cooldown.when_full == WhenFull::Use;
+        let last_resort = cooling
+            .first()
+            .filter(|_| self.config.choosing.cooldown.is_some_and(may_use))
+            .map(|past| past.address);
+        for address in kept.into_iter().chain(last_resort) {
+            if let Some(range) = self.take(set, address)? {
+                self.note(|| format!("{address}: given up, since nothing else is free"));
+                return Ok(Choice::Reserved(address, range));
+            }
+        }
+        Ok(Choice::Nothing {
+            cooling: (count > 0).then_some(Cooling { count, next_ms }),
+        })
+    }
+
+    /// Where the round robin of a set stands. Its own marker counts; but sets
+    /// that come and go with `ipRanges` shift the numbers, so one left under
+    /// another number will do, too.
+    fn last_reserved(
+        &mut self,
+        index: usize,
+        set: &RangeSet,
+    ) -> Result<Option<IpAddr>, StoreError> {
+        let own = self.store.last_reserved(number(index))?;
+        if own.is_none_or(|address| set.find(address).is_some()) {
+            return Ok(own);
+        }
+        let others = self.store.all_last_reserved()?;
+        Ok(others
+            .into_iter()
+            .find(|address| set.find(*address).is_some()))
+    }
+
+    /// Puts the choice to a policy. `None`: it is left to the built-in rules.
+    fn ask(
+        &mut self,
+        setting: &Setting,
+        index: usize,
+        set: &'a RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Option<(IpAddr, &'a Range)>, AllocateError> {
+        let request = self.request(setting, index, set, hold_back)?;
+        let view = View {
+            ranges: set.ranges().to_vec(),
+            spans: set.givable(),
+            hold_back: hold_back.clone(),
+            last_reserved: self.last_reserved(index, set)?,
+        };
+        let decided = self
+            .environment
+            .choose(self.store, setting, &request, &view);
+        let failure = match decided {
+            Ok(Decision { answer, by }) => match answer {
+                Answer::YouDecide => {
+                    self.note(|| format!("{by} leaves the choice to the built-in strategy"));
+                    return Ok(None);
+                }
+                Answer::Nothing(reason) => {
+                    return Err(AllocateError::Denied {
+                        set: index,
+                        policy: setting.component.clone(),
+                        reason: plain(&reason),
+                    });
+                }
+                Answer::Candidates(candidates) => {
+                    match self.first_of(set, &candidates, hold_back)? {
+                        Ok(found) => {
+                            self.note(|| format!("{}: chosen by {by}", found.0));
+                            return Ok(Some(found));
+                        }
+                        Err(fault) => format!("{by} {fault}"),
+                    }
+                }
+            },
+            Err(PolicyFailure::Store(cause)) => return Err(cause.into()),
+            Err(PolicyFailure::Policy(failure)) => failure,
+        };
+        match setting.on_failure {
+            OnFailure::Deny => Err(AllocateError::Policy {
+                set: index,
+                failure,
+            }),
+            OnFailure::BuiltIn => {
+                let strategy = self.config.choosing.strategy.name();
+                self.environment.warn(&format!(
+                    "{failure}; the built-in strategy chooses ({strategy})"
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    fn request(
+        &mut self,
+        setting: &Setting,
+        index: usize,
+        set: &RangeSet,
+        hold_back: &HoldBack,
+    ) -> Result<Request, StoreError> {
+        let args = &self.config.args;
+        let arg = |name: &str| {
+            let found = args.iter().rev().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let inputs = self.environment.inputs();
+        let pod = arg("K8S_POD_NAMESPACE").zip(arg("K8S_POD_NAME"));
+        Ok(Request {
+            network: self.network.clone(),
+            attachment: self.attachment.clone(),
+            pod: pod.map(|(namespace, name)| Pod {
+                namespace,
+                name,
+                uid: arg("K8S_POD_UID"),
+            }),
+            args: args.clone(),
+            set: number(index),
+            config: setting.config.clone(),
+            remembered: self.remembered(set, hold_back)?,
+            time_ms: inputs.time_ms,
+            seed: inputs.seed,
+        })
+    }
+
+    /// Reserves the first of a policy's candidates that can be given. What is
+    /// taken or held back is passed over, since a policy need not look; what
+    /// may not be given at all it could have known.
+    fn first_of(
+        &mut self,
+        set: &'a RangeSet,
+        candidates: &[IpAddr],
+        hold_back: &HoldBack,
+    ) -> Result<Result<(IpAddr, &'a Range), String>, StoreError> {
+        let mut passed_over = Vec::new();
+        let mut kept = Vec::new();
+        let mut cooling = Vec::new();
+        for address in candidates.iter().copied() {
+            if let Some(rule) = notes::why_not(self.config, set, address) {
+                return Ok(Err(format!("answered {address}, which {rule}")));
+            }
+            match self.store.holder(address)? {
+                Holder::Nobody => {}
+                Holder::Owner(owner) => {
+                    passed_over.push(format!("{address} is held by {owner}"));
+                    continue;
+                }
+                Holder::Foreign => {
+                    passed_over.push(format!("a file that is no record has the name {address}"));
+                    continue;
+                }
+            }
+            let held = match hold_back.is_off() {
+                true => None,
+                false => self.store.past(address)?.and_then(|p| hold_back.holds(&p)),
+            };
+            if let Some(held) = &held {
+                passed_over.push(format!("{address} is {held}"));
+            }
+            match held {
+                Some(Held::Kept { .. }) => kept.push(address),
+                Some(Held::Cooling { .. }) => cooling.push(address),
+                None => {
+                    if let Some(range) = self.take(set, address)? {
+                        self.note_all(&passed_over);
+                        return Ok(Ok((address, range)));
+                    }
+                    passed_over.push(format!("{address} was taken meanwhile"));
+                }
+            }
+        }
+        self.note_all(&passed_over);
+        let may_use = self.config.choosing.cooldown.map(|c| c.when_full) == Some(WhenFull::Use);
+        let last_resort = cooling.into_iter().filter(|_| may_use);
+        for address in kept.into_iter().chain(last_resort) {
+            if let Some(range) = self.take(set, address)? {
+                return Ok(Ok((address, range)));
+            }
+        }
+        const SHOWN: usize = 3;
+        Ok(Err(if passed_over.is_empty() {
+            "answered a list without any address".to_string()
+        } else {
+            let shown = passed_over.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+            let more = passed_over.len().saturating_sub(SHOWN);
+            let more = match more {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            format!(
+                "answered no address that can be given: {}{more}",
+                shown.join("; ")
+            )
+        }))
+    }
+
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.environment.noting() {
+            self.environment.note(&text());
+        }
+    }
+
+    fn note_all(&mut self, texts: &[String]) {
+        for text in texts {
+            self.note(|| text.clone());
+        }
+    }
+
+    /// Why nothing of `span` before `found` is given.
+    fn note_skipped(
+        &mut self,
+        span: Span,
+        found: Option<IpAddr>,
+        hold_back: &HoldBack,
+    ) -> Result<(), StoreError> {
+        if self.environment.noting() {
+            for note in notes::skipped(self.store, span, found, hold_back)? {
+                self.environment.note(&note);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of range sets are small.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The address at a place among all of them, which may be any number: it is
+/// taken modulo how many there are.
+fn nth(parts: &[(Span, &Range)], number: u128) -> Option<IpAddr> {
+    let all = parts.iter().map(|(part, _)| part.count());
+    let all = all.fold(0_u128, u128::saturating_add);
+    let mut rest = number.checked_rem(all)?;
+    for (part, _) in parts {
+        match rest.checked_sub(part.count()) {
+            Some(beyond) => rest = beyond,
+            None => return from_number(part.first(), to_number(part.first()).checked_add(rest)?),
+        }
+    }
+    None
+}
+
+/// The same addresses, beginning with `start` and ending before it.
+fn rotated<'r>(parts: Vec<(Span, &'r Range)>, start: Option<IpAddr>) -> Vec<(Span, &'r Range)> {
+    let at = start.and_then(|start| {
+        let at = parts.iter().position(|(part, _)| part.contains(start))?;
+        Some((at, start))
+    });
+    let Some((at, start)) = at else { return parts };
+    let mut order = Vec::with_capacity(parts.len() + 1);
+    let (before, from) = parts.split_at(at);
+    let Some(((part, range), after)) = from.split_first() else {
+        return parts;
+    };
+    let [head, _] = part.without(start);
+    order.extend(Span::new(start, part.last()).map(|tail| (tail, *range)));
+    order.extend(after.iter().chain(before).copied());
+    order.extend(head.map(|head| (head, *range)));
+    order
+}
+
+/// Words of a policy, fit to be printed: one line, and not too long.
+fn plain(words: &str) -> String {
+    let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
+    printable.take(LONGEST_REASON).collect()
+}
