@@ -87,11 +87,16 @@ impl fmt::Display for Quoted<'_> {
 }
 
 impl Args {
-    /// Reads the variable. Keys are case-sensitive, and unknown ones are an
-    /// error unless `IgnoreUnknown` is true, wherever it stands.
-    pub fn parse(text: &str) -> Result<Self, ArgsError> {
+    /// Reads the variable. Keys are case-sensitive, and those that are neither
+    /// ours nor `known` to somebody else are an error unless `IgnoreUnknown` is
+    /// true, wherever it stands.
+    pub fn parse(text: &str, known: &[&str]) -> Result<Self, ArgsError> {
         let mut args = Self::default();
-        read(text, &["IP"], |pair, _, value| {
+        let known: Vec<&str> = known.iter().copied().chain(["IP"]).collect();
+        read(text, &known, |pair, key, value| {
+            if key != "IP" {
+                return Ok(());
+            }
             args.ip = match value {
                 "" => None,
                 _ => Some(parse_request(value).map_err(|cause| ArgsError::Ip {

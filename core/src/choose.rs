@@ -17,7 +17,7 @@ use crate::pool::{Held, HoldBack, behind, first_givable};
 use crate::range::{Range, Span, from_number, to_number};
 use crate::range_set::RangeSet;
 use crate::settings::{Strategy, WhenFull};
-use crate::store::{Holder, Past, Store, StoreError};
+use crate::store::{Holder, Store, StoreError};
 
 /// How often chance is asked before the search goes on in order: enough for
 /// each free address to be as likely as any other until a pool is nearly full.
@@ -114,7 +114,15 @@ impl<'a, E: Environment> Chooser<'a, E> {
             return Ok(None);
         };
         let may = set.find(address).is_some_and(|r| r.may_give(address));
-        Ok((may && self.store.holder(address)? == Holder::Nobody).then_some(address))
+        if !may || self.store.holder(address)? != Holder::Nobody {
+            return Ok(None);
+        }
+        // It is not held back unless somebody else had it since.
+        let past = match hold_back.is_off() {
+            true => None,
+            false => self.store.past(address)?,
+        };
+        Ok((past.and_then(|past| hold_back.holds(&past)).is_none()).then_some(address))
     }
 
     /// By the rules that are built in. Addresses never used come first if
@@ -133,7 +141,7 @@ impl<'a, E: Environment> Chooser<'a, E> {
         if hold_back.is_off() {
             return Ok(Choice::Nothing { cooling: None });
         }
-        self.from_the_past(set, hold_back)
+        self.by_age(set, hold_back)
     }
 
     fn by_strategy(
@@ -251,14 +259,13 @@ impl<'a, E: Environment> Chooser<'a, E> {
     }
 
     /// From the addresses that are free and were used before.
-    fn from_the_past(
+    fn by_age(
         &mut self,
         set: &'a RangeSet,
         hold_back: &HoldBack,
     ) -> Result<Choice<'a>, StoreError> {
-        let mut kept = None;
-        let mut cooling: Vec<Past> = Vec::new();
-        let mut count = 0;
+        let mut kept = Vec::new();
+        let mut cooling = Vec::new();
         let mut next_ms = u64::MAX;
         let mut skip = 0;
         loop {
@@ -285,22 +292,18 @@ impl<'a, E: Environment> Chooser<'a, E> {
                             return Ok(Choice::Reserved(past.address, range));
                         }
                     }
-                    Some(Held::Kept { .. }) => kept = kept.or(Some(past.address)),
+                    Some(Held::Kept { .. }) => kept.push(past.address),
                     Some(Held::Cooling { for_ms }) => {
-                        count += 1;
+                        cooling.push(past.address);
                         next_ms = next_ms.min(for_ms);
-                        if cooling.is_empty() {
-                            cooling.push(past);
-                        }
                     }
                 }
             }
         }
         let may_use = |cooldown: crate::settings::Cooldown| cooldown.when_full == WhenFull::Use;
-        let last_resort = cooling
-            .first()
-            .filter(|_| self.config.choosing.cooldown.is_some_and(may_use))
-            .map(|past| past.address);
+        let count = cooling.len() as u64;
+        let may_use = self.config.choosing.cooldown.is_some_and(may_use);
+        let last_resort = cooling.into_iter().filter(|_| may_use);
         for address in kept.into_iter().chain(last_resort) {
             if let Some(range) = self.take(set, address)? {
                 self.note(|| format!("{address}: given up, since nothing else is free"));
@@ -540,7 +543,7 @@ fn nth(parts: &[(Span, &Range)], number: u128) -> Option<IpAddr> {
 }
 
 /// The same addresses, beginning with `start` and ending before it.
-fn rotated<'r>(parts: Vec<(Span, &'r Range)>, start: Option<IpAddr>) -> Vec<(Span, &'r Range)> {
+fn rotated(parts: Vec<(Span, &Range)>, start: Option<IpAddr>) -> Vec<(Span, &Range)> {
     let at = start.and_then(|start| {
         let at = parts.iter().position(|(part, _)| part.contains(start))?;
         Some((at, start))
@@ -562,4 +565,97 @@ fn rotated<'r>(parts: Vec<(Span, &'r Range)>, start: Option<IpAddr>) -> Vec<(Spa
 fn plain(words: &str) -> String {
     let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     printable.take(LONGEST_REASON).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::range::RangeSpec;
+    use crate::spans::parse_span;
+
+    fn range() -> Range {
+        let spec = RangeSpec {
+            subnet: "10.0.0.0/8".parse().unwrap(),
+            start: None,
+            end: None,
+            gateway: None,
+            gateway_on_link: false,
+        };
+        Range::new(&spec).unwrap()
+    }
+
+    fn parts<'r>(texts: &[&str], range: &'r Range) -> Vec<(Span, &'r Range)> {
+        let span = |text: &&str| (parse_span(text).unwrap(), range);
+        texts.iter().map(span).collect()
+    }
+
+    fn text(parts: &[(Span, &Range)]) -> String {
+        let texts: Vec<_> = parts.iter().map(|(part, _)| part.to_string()).collect();
+        texts.join(" ")
+    }
+
+    #[test]
+    fn every_address_has_a_place() {
+        let range = range();
+        let parts = parts(&["10.1.0.8/31", "10.1.0.4", "10.1.0.20-10.1.0.22"], &range);
+        let found: Vec<_> = (0..7).filter_map(|n| nth(&parts, n)).collect();
+        let found: Vec<_> = found.iter().map(IpAddr::to_string).collect();
+        let wanted = "10.1.0.8 10.1.0.9 10.1.0.4 10.1.0.20 10.1.0.21 10.1.0.22 10.1.0.8";
+        assert_eq!(found.join(" "), wanted);
+        assert_eq!(nth(&[], 5), None);
+    }
+
+    #[test]
+    fn the_largest_of_all_pools_has_places() {
+        let range = range();
+        let all = parts(&["::/0"], &range);
+        assert_eq!(nth(&all, 0), Some("::".parse().unwrap()));
+        let last = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe".parse().unwrap();
+        assert_eq!(nth(&all, u128::MAX - 1), Some(last));
+        assert!(nth(&all, u128::MAX).is_some());
+        let halves = parts(&["::/1", "8000::/1"], &range);
+        assert_eq!(nth(&halves, 1 << 127), Some("8000::".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_order_that_begins_elsewhere_has_the_same_addresses() {
+        let range = range();
+        let order = ["10.1.0.8/31", "10.1.0.4", "10.1.0.20-10.1.0.22"];
+        for (start, wanted) in [
+            (
+                "10.1.0.8",
+                "10.1.0.8-10.1.0.9 10.1.0.4-10.1.0.4 10.1.0.20-10.1.0.22",
+            ),
+            (
+                "10.1.0.9",
+                "10.1.0.9-10.1.0.9 10.1.0.4-10.1.0.4 10.1.0.20-10.1.0.22 10.1.0.8-10.1.0.8",
+            ),
+            (
+                "10.1.0.4",
+                "10.1.0.4-10.1.0.4 10.1.0.20-10.1.0.22 10.1.0.8-10.1.0.9",
+            ),
+            (
+                "10.1.0.21",
+                "10.1.0.21-10.1.0.22 10.1.0.8-10.1.0.9 10.1.0.4-10.1.0.4 10.1.0.20-10.1.0.20",
+            ),
+            (
+                "10.1.0.99",
+                "10.1.0.8-10.1.0.9 10.1.0.4-10.1.0.4 10.1.0.20-10.1.0.22",
+            ),
+        ] {
+            let turned = rotated(parts(&order, &range), Some(start.parse().unwrap()));
+            assert_eq!(text(&turned), wanted);
+        }
+        assert_eq!(
+            text(&rotated(parts(&order[1..2], &range), None)),
+            "10.1.0.4-10.1.0.4"
+        );
+    }
+
+    #[test]
+    fn words_of_a_policy_are_one_line_of_bounded_length() {
+        assert_eq!(plain("a\r\nb\u{9b}31mc"), "a  b 31mc");
+        assert_eq!(plain(&"ß".repeat(1000)).chars().count(), LONGEST_REASON);
+    }
 }

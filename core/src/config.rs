@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::address::{AddressError, parse_address, parse_prefix, parse_request};
 use crate::args::{self, Args, ArgsError};
 use crate::json::{Field, JsonError, Object};
@@ -274,8 +276,11 @@ impl Config {
 
         warnings.extend(settings::slips(&ipam));
 
+        let choosing = Choosing::read(&ipam)?;
         let pairs = args::pairs(args);
-        let args = Args::parse(args).map_err(ConfigError::Args)?;
+        let sticky = choosing.sticky.iter().flat_map(|sticky| &sticky.args);
+        let known: Vec<&str> = sticky.map(String::as_str).collect();
+        let args = Args::parse(args, &known).map_err(ConfigError::Args)?;
         let requests = requests(document, &runtime, &args)?;
         let mut sets = sets(&ipam, &runtime)?;
         let exclude = everywhere(&ipam, &runtime, "exclude")?;
@@ -311,7 +316,7 @@ impl Config {
             repeated_add: repeated_add(&ipam)?,
             exclude,
             reserved_for_requests,
-            choosing: Choosing::read(&ipam)?,
+            choosing,
             args: pairs,
             warnings,
         };
@@ -330,8 +335,10 @@ impl Config {
         ] {
             for span in spans.iter() {
                 let ranges = self.sets.iter().flat_map(RangeSet::ranges);
-                if !ranges.map(Range::span).any(|range| range.overlaps(&span)) {
-                    say(format!("{name}: {span} is outside of every range"));
+                let whole = |subnet: IpNet| Span::new(subnet.network(), subnet.broadcast());
+                let mut subnets = ranges.filter_map(|range| whole(range.subnet()));
+                if !subnets.any(|subnet| subnet.overlaps(&span)) {
+                    say(format!("{name}: {span} is outside of every subnet"));
                 }
             }
         }

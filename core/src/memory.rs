@@ -1,6 +1,6 @@
 //! A store in memory, for tests, simulations and measurements.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -31,7 +31,11 @@ struct Network {
     last_reserved: BTreeMap<u32, IpAddr>,
     /// Whether releases are remembered.
     history: bool,
-    /// Who had an address last, and when that was or ended.
+    /// What was reserved since the store was opened: nobody has used it.
+    fresh: BTreeSet<IpAddr>,
+    /// The key that each address was remembered for since it was reserved.
+    had: BTreeMap<IpAddr, String>,
+    /// Who had an address last, and when that ended.
     pasts: BTreeMap<IpAddr, (Option<String>, u64)>,
     /// The last address of each key.
     keys: BTreeMap<String, IpAddr>,
@@ -74,7 +78,9 @@ impl Environment for MemoryStore {
     type Store = Self;
 
     fn open(&mut self, location: &Location, _: Access) -> Result<Option<Self>, StoreError> {
-        self.0.borrow_mut().history |= location.history;
+        let mut network = self.0.borrow_mut();
+        network.history |= location.history;
+        network.fresh.clear();
         Ok(Some(self.clone()))
     }
 
@@ -172,6 +178,7 @@ impl Store for MemoryStore {
             return Ok(false);
         }
         network.owners.insert(address, owner.into());
+        network.fresh.insert(address);
         Ok(true)
     }
 
@@ -180,10 +187,10 @@ impl Store for MemoryStore {
         if network.owners.get(&address) != Some(owner) {
             return Ok(false);
         }
-        if network.history {
+        let had = network.had.remove(&address);
+        if !network.fresh.remove(&address) && network.history {
             let now = network.inputs.time_ms;
-            let past = network.pasts.entry(address).or_insert((None, now));
-            past.1 = now;
+            network.pasts.insert(address, (had, now));
         }
         Ok(network.owners.remove(&address).is_some())
     }
@@ -254,8 +261,7 @@ impl Store for MemoryStore {
     fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
         let mut network = self.0.borrow_mut();
         network.keys.insert(key.into(), address);
-        let had = (Some(key.into()), network.inputs.time_ms);
-        network.pasts.insert(address, had);
+        network.had.insert(address, key.into());
         Ok(())
     }
 

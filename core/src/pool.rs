@@ -127,3 +127,91 @@ pub(crate) fn behind(address: IpAddr, span: Span) -> Option<Span> {
     let next = from_number(address, to_number(address).checked_add(1)?)?;
     Span::new(next, span.last())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::memory::MemoryStore;
+    use crate::names::{Attachment, ContainerId, InterfaceName};
+    use crate::spans::parse_span;
+
+    fn past(key: Option<&str>, latest: bool, released_ms_ago: u64) -> Past {
+        Past {
+            address: IpAddr::from([10, 1, 0, 2]),
+            key: key.map(Into::into),
+            latest,
+            released_ms_ago,
+        }
+    }
+
+    #[test]
+    fn an_address_cools_first_and_is_kept_then() {
+        let hold_back = HoldBack {
+            cooldown_ms: 10_000,
+            keep_ms: 30_000,
+            key: Some("me".into()),
+        };
+        let held = |past| hold_back.holds(&past).map(|held| held.to_string());
+        let cooling = |s: u64| Some(alloc::format!("cooling for another {s} s"));
+        assert_eq!(held(past(None, false, 0)), cooling(10));
+        assert_eq!(held(past(None, false, 1)), cooling(10));
+        assert_eq!(held(past(Some("you"), true, 9_999)), cooling(1));
+        assert_eq!(held(past(None, false, 10_000)), None);
+        let kept = Some("kept for you for another 20 s".into());
+        assert_eq!(held(past(Some("you"), true, 10_000)), kept);
+        assert_eq!(held(past(Some("you"), false, 10_000)), None);
+        assert_eq!(held(past(Some("you"), true, 30_000)), None);
+        for latest in [false, true] {
+            assert_eq!(held(past(Some("me"), latest, 0)), None);
+        }
+        // Nobody is not the same as nobody.
+        let nobody = HoldBack {
+            key: None,
+            ..hold_back.clone()
+        };
+        assert!(nobody.holds(&past(None, false, 0)).is_some());
+        assert!(HoldBack::default().is_off() && !hold_back.is_off());
+        assert_eq!(HoldBack::default().holds(&past(Some("you"), true, 0)), None);
+    }
+
+    #[test]
+    fn the_next_is_the_lowest_of_all_spans_in_whatever_order() {
+        let mut store = MemoryStore::default();
+        let attachment = Attachment {
+            container: ContainerId::new("c").unwrap(),
+            interface: InterfaceName::new("eth0").unwrap(),
+        };
+        for text in ["10.1.0.2", "255.255.255.255", "fd00::"] {
+            store.reserve(text.parse().unwrap(), &attachment).unwrap();
+        }
+        let spans: Vec<_> = [
+            "fd00::/127",
+            "10.9.0.0/31",
+            "10.1.0.2-10.1.0.4",
+            "255.255.255.254/31",
+        ]
+        .iter()
+        .map(|text| parse_span(text).unwrap())
+        .collect();
+        let mut next = |at: &str| {
+            let at = at.parse().unwrap();
+            let next = next_givable(&mut store, &spans, &HoldBack::default(), at);
+            next.unwrap().map(|address| address.to_string())
+        };
+        for (at, wanted) in [
+            ("0.0.0.0", Some("10.1.0.3")),
+            ("10.1.0.4", Some("10.1.0.4")),
+            ("10.1.0.5", Some("10.9.0.0")),
+            ("10.9.0.2", Some("255.255.255.254")),
+            ("255.255.255.255", Some("fd00::1")),
+            ("::", Some("fd00::1")),
+            ("fd00::2", None),
+        ] {
+            assert_eq!(next(at).as_deref(), wanted, "{at}");
+        }
+    }
+}

@@ -432,3 +432,92 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row.last().map_or(3, |last| (*last).min(3))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+    use crate::names::{ContainerId, InterfaceName};
+
+    fn key(args: &[(&str, &str)], interface: &str, set: usize) -> Option<String> {
+        let choosing = Choosing {
+            sticky: Some(Sticky {
+                args: ["A".to_string(), "B".to_string()].into(),
+                keep_ms: 0,
+            }),
+            ..Choosing::default()
+        };
+        let attachment = Attachment {
+            container: ContainerId::new("c").unwrap(),
+            interface: InterfaceName::new(interface).unwrap(),
+        };
+        let args: Vec<_> = args
+            .iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()))
+            .collect();
+        choosing.key(&args, &attachment, set)
+    }
+
+    #[test]
+    fn no_two_keys_look_the_same_and_none_has_blanks() {
+        let values = [
+            "x", "y", "x/y", "x%2Fy", "%", "%25", "@", "#", "#1", "x@eth0", "x y", "\u{2003}", "é",
+            "\u{7f}",
+        ];
+        let mut keys = Vec::new();
+        for a in values {
+            for b in values {
+                for interface in ["eth0", "a@b", "a#1"] {
+                    for set in [0, 1] {
+                        let key = key(&[("A", a), ("B", b)], interface, set).unwrap();
+                        assert!(!key.contains(|c: char| c.is_whitespace() || c.is_control()));
+                        keys.push(key);
+                    }
+                }
+            }
+        }
+        let count = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+
+    #[test]
+    fn a_key_has_all_of_its_parts_and_fits() {
+        assert_eq!(
+            key(&[("B", "2"), ("A", "0"), ("A", "1")], "eth0", 2).as_deref(),
+            Some("1/2@eth0#2")
+        );
+        assert_eq!(key(&[("A", "1")], "eth0", 0), None);
+        assert_eq!(key(&[("A", "1"), ("B", "")], "eth0", 0), None);
+        // "/2@eth0" is the rest of it.
+        let long = "x".repeat(LONGEST_KEY - 7);
+        assert!(key(&[("A", &long), ("B", "2")], "eth0", 0).is_some());
+        assert_eq!(key(&[("A", &long), ("B", "22")], "eth0", 0), None);
+        // Blanks count as what they are written as.
+        let blank = long.replacen('x', " ", 1);
+        assert_eq!(key(&[("A", &blank), ("B", "2")], "eth0", 0), None);
+    }
+
+    #[test]
+    fn a_distance_is_how_many_letters_differ() {
+        for (a, b, wanted) in [
+            ("static", "static", 0),
+            ("stiky", "sticky", 1),
+            ("sticyk", "sticky", 2),
+            ("polices", "policy", 2),
+            ("extra", "exclude", 3),
+            ("", "ab", 2),
+            ("abcdef", "uvwxyz", 3),
+            ("subnet", "subnetworks", 3),
+        ] {
+            assert_eq!(
+                (distance(a, b), distance(b, a)),
+                (wanted, wanted),
+                "{a} {b}"
+            );
+        }
+    }
+}

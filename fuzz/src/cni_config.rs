@@ -4,17 +4,26 @@ use std::collections::BTreeSet;
 
 use wipam_core::config::{Config, RepeatedAdd};
 use wipam_core::json::{Field, to_text};
+use wipam_core::policy::Answer;
 use wipam_core::version::Version;
 
 use crate::model::invocation;
 use crate::world::World;
+
+/// Whoever this is comes back.
+const POD: &str = "IgnoreUnknown=1;K8S_POD_NAMESPACE=d;K8S_POD_NAME=db-0";
+const POD_KEYS: [&str; 2] = ["K8S_POD_NAMESPACE", "K8S_POD_NAME"];
 
 /// Runs the bytes as the network configuration of every command, on one
 /// store.
 pub fn cni_config(data: &[u8]) {
     let mut world = World::default();
     let run = |world: &mut World, command, container| {
-        world.run(&invocation(command, container, "eth0", data.to_vec()))
+        // If there is a policy, it has no opinion.
+        world.answers.resize(1000, Ok(Answer::YouDecide));
+        let mut invocation = invocation(command, container, "eth0", data.to_vec());
+        invocation.args = POD.to_owned();
+        world.run(&invocation)
     };
     let status = run(&mut world, "STATUS", "");
     let added = run(&mut world, "ADD", "a");
@@ -53,18 +62,26 @@ pub fn cni_config(data: &[u8]) {
     }
     for request in &config.requests {
         assert!(all.contains(&request.address));
+        assert!(config.choosing.request_excluded || !config.exclude.contains(request.address));
+    }
+    for address in &all {
+        let asked = config.requests.iter().any(|r| r.address == *address);
+        let barred = [&config.exclude, &config.reserved_for_requests];
+        assert!(asked || barred.iter().all(|spans| !spans.contains(*address)));
     }
 
     let again = run(&mut world, "ADD", "a");
     match config.repeated_add {
-        RepeatedAdd::Return => assert_eq!(again, Ok(addresses)),
+        RepeatedAdd::Return => assert_eq!(again, Ok(addresses.clone())),
         RepeatedAdd::Error => assert!(again.is_err()),
     }
     assert_eq!(world.store.contents().reserved, reserved);
     // Another container never gets what is held.
+    let mut latest = addresses;
     if let Ok(others) = run(&mut world, "ADD", "b") {
         assert!(others.iter().all(|address| !all.contains(address)));
         run(&mut world, "DEL", "b").unwrap();
+        latest = others;
     }
     assert_eq!(world.store.contents().reserved, reserved);
 
@@ -80,6 +97,10 @@ pub fn cni_config(data: &[u8]) {
     }
     run(&mut world, "DEL", "a").unwrap();
     assert!(world.store.contents().reserved.is_empty());
+    // The same pod gets what it had last, in another container.
+    if config.choosing.sticky.is_some_and(|s| s.args == POD_KEYS) && config.requests.is_empty() {
+        assert_eq!(run(&mut world, "ADD", "c"), Ok(latest));
+    }
 }
 
 fn version(text: &str) -> Option<Version> {

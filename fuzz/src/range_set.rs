@@ -8,8 +8,11 @@ use ipnet::IpNet;
 use wipam_core::allocate::{AllocateError, allocate};
 use wipam_core::config::{Config, RepeatedAdd};
 use wipam_core::memory::MemoryStore;
+use wipam_core::names::NetworkName;
 use wipam_core::range::{Range, RangeSpec, Span, from_number, to_number};
 use wipam_core::range_set::RangeSet;
+use wipam_core::settings::Choosing;
+use wipam_core::spans::Spans;
 use wipam_core::store::Store;
 
 use crate::input;
@@ -33,8 +36,8 @@ fn small(u: &mut Unstructured<'_>) -> Result<()> {
     if !input::is_small(&sets) {
         return Ok(());
     }
-    let made: Option<Vec<_>> = set.iter().map(|s| Range::new(&plain(s)).ok()).collect();
-    let made = made.and_then(|ranges| RangeSet::new(ranges).ok());
+    let specs: Vec<_> = set.iter().map(plain).collect();
+    let made = made(&specs);
     assert_eq!(made.is_some(), is_valid(&sets), "{set:?}");
     let Some(made) = made else { return Ok(()) };
 
@@ -78,6 +81,19 @@ fn small(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
+/// As a configuration is read: gateways are barred wherever they lie.
+fn made(specs: &[RangeSpec]) -> Option<RangeSet> {
+    let mut ranges: Vec<_> = specs
+        .iter()
+        .map(|spec| Range::new(spec).ok())
+        .collect::<Option<_>>()?;
+    let gateways: Vec<_> = ranges.iter().filter_map(Range::gateway).collect();
+    for range in &mut ranges {
+        range.bar(gateways.iter().filter_map(|g| Span::new(*g, *g)));
+    }
+    RangeSet::new(ranges).ok()
+}
+
 fn plain(spec: &Spec) -> RangeSpec {
     let at = |number| address(spec.v6, number);
     RangeSpec {
@@ -102,6 +118,10 @@ fn config(set: RangeSet) -> Config {
         routes: Vec::new(),
         resolv_conf: None,
         repeated_add: RepeatedAdd::Error,
+        exclude: Spans::default(),
+        reserved_for_requests: Spans::default(),
+        choosing: Choosing::default(),
+        args: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -112,7 +132,9 @@ fn give(
     n: usize,
 ) -> std::result::Result<IpAddr, AllocateError> {
     let attachment = attachment(&format!("c{n}"), "eth0");
-    let given = allocate(config, &attachment, store, |warning| panic!("{warning}"))?;
+    let network = NetworkName::new("net").unwrap();
+    // OK because clones of it are one store.
+    let given = allocate(config, &network, &attachment, &mut store.clone(), store)?;
     Ok(given[0].address)
 }
 
@@ -158,8 +180,7 @@ fn large(u: &mut Unstructured<'_>) -> Result<()> {
     let v6 = u.arbitrary()?;
     let specs: Result<Vec<_>> = (0..u.int_in_range(1..=3)?).map(|_| wide(u, v6)).collect();
     let specs = specs?;
-    let made: Option<Vec<_>> = specs.iter().map(|s| Range::new(s).ok()).collect();
-    let Some(made) = made.and_then(|ranges| RangeSet::new(ranges).ok()) else {
+    let Some(made) = made(&specs) else {
         return Ok(());
     };
     for (range, spec) in made.ranges().iter().zip(&specs) {

@@ -8,11 +8,17 @@
     reason = "tests"
 )]
 
+mod chances;
+mod choosing;
 mod cost;
 mod cycle;
 mod faults;
 mod model;
+mod net;
 mod plans;
+mod policies;
 mod results;
 mod rules;
+mod settings;
+mod sticky;
 mod world;
