@@ -3,12 +3,13 @@
 // here is particular to node.
 
 import { compare, format, fromNumber, parse, toNumber, unmapped } from './address.js';
+import { History } from './history.js';
 
 /**
  * @typedef {import('./address.js').Address} Address
  * @typedef {{container: string, interface?: string}} Owner
  * @typedef {{address: Address, owner: Owner, newer: boolean}} Reservation
- * @typedef {{dataDir: string, network: string, lockWaitMs: number, sync: boolean}} Location
+ * @typedef {{dataDir: string, network: string, lockWaitMs: number, sync: boolean, history: boolean}} Location
  * @typedef {'inspect' | 'read' | 'release' | 'collect' | 'reserve'} Access
  * @typedef {{tag: 'nobody'} | {tag: 'foreign'} | {tag: 'owner', val: Owner}} Holder
  */
@@ -39,6 +40,12 @@ export class StorageError extends Error {
   }
 }
 
+/**
+ * The histories of networks, by their directories.
+ * @type {WeakMap<Directory, History>}
+ */
+const histories = new WeakMap();
+
 const DEFAULT_DATA_DIR = '/var/lib/cni/networks';
 
 /**
@@ -46,8 +53,9 @@ const DEFAULT_DATA_DIR = '/var/lib/cni/networks';
  * and changed in between. There is no lock to wait for: invocations do not
  * overlap.
  * @param {Directory} root
+ * @param {() => number} now the time in milliseconds
  */
-export function memoryStorage(root) {
+export function memoryStorage(root, now = () => 0) {
   /**
    * @param {Location} location
    * @param {Access} access
@@ -74,7 +82,10 @@ export function memoryStorage(root) {
       directory = entry;
     }
     takeLock(directory, access);
-    return new Network(directory);
+    if (location.history && access === 'reserve' && !histories.has(directory)) {
+      histories.set(directory, new History());
+    }
+    return new Network(directory, now());
   }
   return { Network, open };
 }
@@ -116,10 +127,17 @@ const PAGE = 256;
 /** The resource `network`. */
 export class Network {
   #files;
+  #now;
+  /** Addresses reserved by this invocation: giving them back is no release. */
+  #fresh = new Set();
 
-  /** @param {Directory} files the network's directory */
-  constructor(files) {
+  /**
+   * @param {Directory} files the network's directory
+   * @param {number} now in milliseconds
+   */
+  constructor(files, now) {
     this.#files = files;
+    this.#now = now;
   }
 
   /**
@@ -163,6 +181,7 @@ export class Network {
       return false;
     }
     this.#write(format(address), `${owner.container}\r\n${owner.interface}`);
+    this.#fresh.add(format(address));
     return true;
   }
 
@@ -173,6 +192,9 @@ export class Network {
   release(address, owner) {
     if (!isHeldBy(this.#look(address), owner)) {
       return false;
+    }
+    if (!this.#fresh.has(format(address))) {
+      this.#history?.note(address, undefined, this.#now);
     }
     this.#files.delete(format(address));
     this.#sweep(owner);
@@ -223,6 +245,61 @@ export class Network {
     const torn = this.#records().filter((address) => this.#look(address).tag === 'torn');
     torn.forEach((address) => this.#files.delete(format(address)));
     return torn;
+  }
+
+  /**
+   * @param {{first: Address, last: Address}} span
+   * @returns {Address | undefined}
+   */
+  nextUnused({ first, last }) {
+    let free = this.nextFree({ first, last });
+    while (free !== undefined && this.past(free) !== undefined) {
+      const next = toNumber(free) + 1n;
+      free = next > toNumber(last)
+        ? undefined
+        : this.nextFree({ first: fromNumber(first.tag, next), last });
+    }
+    return free;
+  }
+
+  /**
+   * @param {Address} address
+   * @returns {import('./history.js').Past | undefined}
+   */
+  past(address) {
+    return isFree(this.#look(address)) ? this.#history?.of(address, this.#now) : undefined;
+  }
+
+  /**
+   * @param {number} skip
+   * @returns {import('./history.js').Past[]}
+   */
+  released(skip) {
+    const all = (this.#history?.addresses() ?? []).map((address) => this.past(address));
+    return all.filter((past) => past !== undefined).slice(skip, skip + PAGE);
+  }
+
+  /**
+   * @param {string} key
+   * @returns {Address | undefined}
+   */
+  remembered(key) {
+    return this.#history?.lastOf(key);
+  }
+
+  /**
+   * @param {Address} address
+   * @param {string} key
+   */
+  remember(address, key) {
+    this.#history?.note(address, key, this.#now);
+  }
+
+  /** There is no policy that could have written anything. */
+  keepState() {}
+
+  get #history() {
+    return histories.get(this.#files);
   }
 
   /**

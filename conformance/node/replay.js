@@ -3,6 +3,8 @@
 //
 //     node replay.js COMPONENT.wasm [--cases DIR] [--only REGEX]
 //
+// Time stands still, and no policy is asked: no recorded case names one.
+//
 // The last line is "N passed, N failed, N skipped"; the exit status is 1 if a
 // case failed, or none ran.
 
@@ -65,8 +67,22 @@ function memoryEnvironment(root, warnings) {
     warn(message) {
       warnings.push(message);
     },
+    timeMs: () => 0n,
+    seed: () => 0n,
+    noting: () => false,
+    note() {},
   };
 }
+
+/** No policies: whoever asks one has a fault that a case would show. */
+const policies = {
+  choose() {
+    throw new Error('a policy was asked');
+  },
+  released() {
+    throw new Error('a policy was told of a release');
+  },
+};
 
 /** What one step gives, in the form of `want`. */
 async function runStep(instantiate, test, step, root) {
@@ -74,6 +90,7 @@ async function runStep(instantiate, test, step, root) {
   const { cni } = await instantiate({
     'wipam:ipam/storage': memoryStorage(root),
     'wipam:ipam/environment': memoryEnvironment(root, warnings),
+    'wipam:ipam/policies': policies,
   });
   const got = invoke(cni, invocation(test, step));
   return warnings.length === 0 ? got : { ...got, stderr: warnings.join('\n') };

@@ -6,7 +6,8 @@ use std::path::{Component, Path};
 use std::rc::Rc;
 
 use serde_json::Value;
-use wipam_core::environment::Environment;
+use wipam_core::environment::{Environment, Inputs};
+use wipam_core::policy::{Answer, Decision, Notice, PolicyFailure, Request, Setting, View};
 use wipam_core::store::{Access, Location, StoreError, StoreErrorKind};
 use wipam_store::{MemoryDirectory, MemoryFile, MemoryStore};
 
@@ -125,6 +126,8 @@ pub struct World {
     pub tree: Rc<RefCell<Tree>>,
     /// What was said on standard error.
     pub warnings: Rc<RefCell<Vec<String>>>,
+    /// How often a policy was asked.
+    pub asked: Rc<RefCell<usize>>,
 }
 
 /// A path below `${DATADIR}`, relative to it, without dots; `None` elsewhere.
@@ -194,5 +197,39 @@ impl Environment for World {
 
     fn warn(&mut self, message: &str) {
         self.warnings.borrow_mut().push(message.to_owned());
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        Inputs::default()
+    }
+
+    fn noting(&mut self) -> bool {
+        false
+    }
+
+    fn note(&mut self, _: &str) {}
+
+    /// Whatever policy a case names, it leaves the choice to the strategy.
+    fn choose(
+        &mut self,
+        _: &mut MemoryStore,
+        _: &Setting,
+        _: &Request,
+        _: &View,
+    ) -> Result<Decision, PolicyFailure> {
+        *self.asked.borrow_mut() += 1;
+        Ok(Decision {
+            answer: Answer::YouDecide,
+            by: "policy".to_owned(),
+        })
+    }
+
+    fn released(
+        &mut self,
+        _: &mut MemoryStore,
+        _: &Setting,
+        _: &Notice,
+    ) -> Result<(), PolicyFailure> {
+        Ok(())
     }
 }

@@ -1,12 +1,16 @@
-//! Every recorded case that needs no real file system, twice: core called as
-//! a crate, and core as the component that is shipped. Not libtest's harness:
-//! what is left out, and why, is to be seen when all is well, too.
+//! Every recorded case that needs no real file system: with core called as a
+//! crate, and with core as the component that is shipped; each without a
+//! policy, and with one that leaves every choice to the strategy, which must
+//! make no difference. Not libtest's harness: what is left out, and why, is to
+//! be seen when all is well, too.
 
 #![allow(clippy::print_stdout, reason = "a test's report")]
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use wipam_core::invoke::invoke;
 use wipam_core::parameters::Invocation;
@@ -32,8 +36,16 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         );
     }
     let mut failed = 0;
-    failed += replay("native", &cases, skipped.len(), &native)?;
-    failed += replay("component", &cases, skipped.len(), &component)?;
+    for policy in [false, true] {
+        let with = if policy { ", with a policy" } else { "" };
+        for (name, run) in [
+            ("native", &native as &dyn Fn(&Invocation, World) -> Answer),
+            ("component", &component),
+        ] {
+            let target = format!("{name}{with}");
+            failed += replay(&target, &cases, skipped.len(), policy, run)?;
+        }
+    }
     Ok(if failed == 0 {
         ExitCode::SUCCESS
     } else {
@@ -45,11 +57,13 @@ fn replay(
     target: &str,
     cases: &[Case],
     skipped: usize,
+    policy: bool,
     run: &dyn Fn(&Invocation, World) -> Answer,
 ) -> Result<usize, EngineError> {
     let (mut passed, mut failed) = (0, 0);
+    let asked = Rc::default();
     for case in cases.iter().filter(|case| case.needs_more().is_none()) {
-        let different = replay_case(case, run)?;
+        let different = replay_case(case, policy, &asked, run)?;
         if different.is_empty() {
             passed += 1;
             continue;
@@ -61,23 +75,40 @@ fn replay(
             .take(12)
             .for_each(|line| println!("  {line}"));
     }
-    println!("{target}: {passed} passed, {failed} failed, {skipped} skipped");
-    // A corpus that is not found must not look like one that passes.
-    Ok(if passed == 0 { failed + 1 } else { failed })
+    let asked = *asked.borrow();
+    let asks = if policy {
+        format!("; the policy was asked {asked} times")
+    } else {
+        String::new()
+    };
+    println!("{target}: {passed} passed, {failed} failed, {skipped} skipped{asks}");
+    // A corpus that is not found, or a policy that nobody asks, must not look
+    // like one that passes.
+    let hollow = passed == 0 || policy && asked == 0;
+    Ok(if hollow { failed + 1 } else { failed })
 }
 
 fn replay_case(
     case: &Case,
+    policy: bool,
+    asked: &Rc<RefCell<usize>>,
     run: &dyn Fn(&Invocation, World) -> Answer,
 ) -> Result<Vec<String>, EngineError> {
-    let world = World::default();
+    let world = World {
+        asked: Rc::clone(asked),
+        ..World::default()
+    };
     world.tree.borrow_mut().edit(&case.value["files"]);
     let start: Tree = world.tree.borrow().detached();
     let mut found = Vec::new();
     for step in &case.steps {
         world.tree.borrow_mut().edit(&step.value["files"]);
         world.warnings.borrow_mut().clear();
-        let answer = run(&step.invocation, world.clone())?;
+        let mut invocation = step.invocation.clone();
+        if policy {
+            invocation.config = with_policy(&invocation.config);
+        }
+        let answer = run(&invocation, world.clone())?;
         let warned = !world.warnings.borrow().is_empty();
         found.push(Found {
             answer,
@@ -86,4 +117,20 @@ fn replay_case(
         });
     }
     Ok(differences(case, &start, &found))
+}
+
+/// The configuration, with a policy. By its text, since cases depend on how
+/// theirs is written; one without an ordinary `ipam` stays as it is.
+fn with_policy(config: &[u8]) -> Vec<u8> {
+    const IPAM: &str = r#""ipam":{"#;
+    let Ok(text) = std::str::from_utf8(config) else {
+        return config.to_vec();
+    };
+    match text.split_once(IPAM) {
+        Some((before, rest)) if !rest.trim_start().starts_with('}') => {
+            let policy = r#""policy":{"component":"/policy.wasm"},"#;
+            format!("{before}{IPAM}{policy}{rest}").into_bytes()
+        }
+        _ => config.to_vec(),
+    }
 }

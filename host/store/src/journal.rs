@@ -6,8 +6,11 @@ use std::rc::Rc;
 
 use wipam_core::names::Attachment;
 
-/// What was reserved and not released again, and the markers that moved for
-/// it. Clones share it, so it can be kept while the store is with somebody
+use crate::history::Added;
+use crate::state::Changed;
+
+/// What was reserved and not released again, and what changed for it beside
+/// the records. Clones share it, so it can be kept while the store is with somebody
 /// else.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Rc<RefCell<Entries>>);
@@ -17,6 +20,10 @@ pub struct Journal(Rc<RefCell<Entries>>);
 pub(crate) struct Entries {
     pub(crate) reserved: Vec<(IpAddr, Attachment)>,
     pub(crate) markers: Vec<Moved>,
+    /// What was remembered, in the order in which it was.
+    pub(crate) remembered: Vec<Added>,
+    /// What the policy remembers.
+    pub(crate) state: Option<Changed>,
 }
 
 /// A marker that was set.
@@ -38,11 +45,33 @@ impl Journal {
         entries.reserved.push((address, attachment.clone()));
     }
 
-    pub(crate) fn released(&self, address: IpAddr) {
+    /// Whether an address was reserved and not released again.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        let entries = self.0.borrow();
+        let mut reserved = entries.reserved.iter();
+        reserved.any(|(reserved, _)| *reserved == address)
+    }
+
+    /// Gives back what was remembered of the address meanwhile.
+    pub(crate) fn released(&self, address: IpAddr) -> Vec<Added> {
         let mut entries = self.0.borrow_mut();
         entries
             .reserved
             .retain(|(reserved, _)| *reserved != address);
+        let of_it = |added: &mut Added| added.address == address;
+        entries.remembered.extract_if(.., of_it).collect()
+    }
+
+    pub(crate) fn remembered(&self, added: Added) {
+        self.0.borrow_mut().remembered.push(added);
+    }
+
+    pub(crate) fn kept(&self, changed: Changed) {
+        let state = &mut self.0.borrow_mut().state;
+        match state {
+            Some(state) => state.after = changed.after,
+            None => *state = Some(changed),
+        }
     }
 
     pub(crate) fn moved(&self, index: u32, before: Option<IpAddr>, after: IpAddr) {

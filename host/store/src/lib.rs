@@ -8,20 +8,27 @@
 //!
 //! The layout on disk, `<data dir>/<network>/`, is the Go plugin's: a file per
 //! address with container id and interface, `last_reserved_ip.<index>`, `lock`.
-//! What that layout cannot hold is kept in `<data dir>/.wipam/<network>/`, and
-//! only for directories too large to be read at every call. It may be deleted
-//! at any time.
+//! What that layout cannot hold is kept in `<data dir>/.wipam/<network>/`: an
+//! index of directories too large to be read at every call, what is remembered
+//! of released addresses, and what a policy remembers. It may be deleted at any
+//! time.
 
+mod beside;
 mod delegate;
 mod directory;
 mod disk;
 mod error;
+mod gap;
+mod history;
 mod journal;
 mod ledger;
 mod lock;
 mod memory;
+mod moment;
 mod record;
+mod state;
 
 pub use disk::{DEFAULT_DATA_DIR, DiskStore, Settings};
 pub use journal::Journal;
-pub use memory::{MemoryDirectory, MemoryFile, MemoryStore};
+pub use memory::{MemoryDirectory, MemoryFile, MemoryNetwork, MemoryStore};
+pub use moment::Moment;

@@ -5,13 +5,15 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use wipam_core::store::StoreError;
+use wipam_core::store::{Access, StoreError};
 
+use crate::beside::{Beside, Content, Kept};
 use crate::delegate::store_by_ledger;
 use crate::directory::{Directory, Item};
 use crate::error;
 use crate::journal::Journal;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Rights};
+use crate::moment::Moment;
 use crate::record::Name;
 
 /// What a name of a [`MemoryDirectory`] stands for.
@@ -35,11 +37,63 @@ impl From<&str> for MemoryFile {
 /// stores that work on it.
 pub type MemoryDirectory = BTreeMap<String, MemoryFile>;
 
-/// A store in memory. Several may be opened on one directory, one after
-/// another as invocations would; there is no lock.
-#[derive(Debug)]
+/// A network in memory: its directory, and what is kept beside it. It outlives
+/// the stores that work on it; clones are the same network.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryNetwork {
+    /// The files in its directory.
+    pub files: Rc<RefCell<MemoryDirectory>>,
+    aside: Rc<RefCell<Aside>>,
+}
+
+#[derive(Debug, Default)]
+struct Aside {
+    history: Option<Vec<u8>>,
+    state: Option<Vec<u8>>,
+    moment: Moment,
+}
+
+impl MemoryNetwork {
+    /// One with this directory, which others may look at and use.
+    pub fn new(files: Rc<RefCell<MemoryDirectory>>) -> Self {
+        Self {
+            files,
+            aside: Rc::default(),
+        }
+    }
+
+    /// Sets what moment it is: here, time does not pass by itself.
+    pub fn set_moment(&self, moment: Moment) {
+        self.aside.borrow_mut().moment = moment;
+    }
+
+    /// The content of its history, if it has one; in the format of the file.
+    pub fn history(&self) -> Option<Vec<u8>> {
+        self.aside.borrow().history.clone()
+    }
+
+    /// Gives it a history, or none.
+    pub fn set_history(&self, content: Option<Vec<u8>>) {
+        self.aside.borrow_mut().history = content;
+    }
+
+    /// What a policy remembers; empty where it is nothing.
+    pub fn policy_state(&self) -> Vec<u8> {
+        self.aside.borrow().state.clone().unwrap_or_default()
+    }
+
+    /// Sets that.
+    pub fn set_policy_state(&self, bytes: Vec<u8>) {
+        self.aside.borrow_mut().state = Some(bytes);
+    }
+}
+
+/// A store in memory: one session, as an invocation has it, and so are its
+/// clones. Several may be opened on one network, one after another; there is
+/// no lock. What is reserved and released again in one session was never used.
+#[derive(Clone, Debug)]
 pub struct MemoryStore {
-    ledger: Ledger<Shared>,
+    ledger: Rc<RefCell<Ledger<Shared, MemoryNetwork>>>,
 }
 
 impl MemoryStore {
@@ -48,15 +102,79 @@ impl MemoryStore {
         Self::new(Rc::default())
     }
 
-    /// A store on a directory that others may look at and use later.
+    /// A store on a directory that others may look at and use later. What is
+    /// kept beside it is gone with the store.
     pub fn new(directory: Rc<RefCell<MemoryDirectory>>) -> Self {
+        Self::open(&MemoryNetwork::new(directory), Access::Reserve, false)
+    }
+
+    /// A store on a network, with `access`; `history` as in
+    /// [`Location`](wipam_core::store::Location).
+    pub fn open(network: &MemoryNetwork, access: Access, history: bool) -> Self {
+        let ledger = Ledger::new(
+            Shared(Rc::clone(&network.files)),
+            network.clone(),
+            Rights::new(access, history),
+            Journal::default(),
+        );
         Self {
-            ledger: Ledger::new(Shared(directory), Journal::default()),
+            ledger: Rc::new(RefCell::new(ledger)),
         }
     }
 }
 
 store_by_ledger!(MemoryStore);
+
+impl Beside for MemoryNetwork {
+    fn place(&self, what: Kept) -> String {
+        what.name().to_owned()
+    }
+
+    fn now(&mut self) -> Moment {
+        self.aside.borrow().moment
+    }
+
+    fn load(&mut self, what: Kept, most: u64) -> Result<Content, StoreError> {
+        Ok(match self.aside.borrow_mut().file(what) {
+            None => Content::Missing,
+            Some(bytes) if bytes.len() as u64 > most => Content::TooMuch,
+            Some(bytes) => Content::All(bytes.clone()),
+        })
+    }
+
+    fn append(&mut self, what: Kept, bytes: &[u8], begin: bool) -> Result<(), StoreError> {
+        let mut aside = self.aside.borrow_mut();
+        let file = aside.file(what);
+        match (file, begin) {
+            (Some(file), _) => file.extend(bytes),
+            (file, true) => *file = Some(bytes.to_owned()),
+            (None, false) => {
+                let name = what.name();
+                return Err(error::other(format!("append to {name}: there is none")));
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, what: Kept, bytes: &[u8]) -> Result<(), StoreError> {
+        *self.aside.borrow_mut().file(what) = Some(bytes.to_owned());
+        Ok(())
+    }
+
+    fn remove(&mut self, what: Kept) -> Result<(), StoreError> {
+        *self.aside.borrow_mut().file(what) = None;
+        Ok(())
+    }
+}
+
+impl Aside {
+    fn file(&mut self, what: Kept) -> &mut Option<Vec<u8>> {
+        match what {
+            Kept::History => &mut self.history,
+            Kept::State => &mut self.state,
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Shared(Rc<RefCell<MemoryDirectory>>);

@@ -1,6 +1,8 @@
 //! The file store: reservations as files, byte for byte those of the Go
 //! plugin, under the lock that it takes as well.
 
+mod beside;
+mod copy;
 mod folder;
 mod index;
 mod inspect;
@@ -9,14 +11,18 @@ mod place;
 mod publish;
 mod read;
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use wipam_core::store::{Access, Location, StoreError};
 
 use crate::delegate::store_by_ledger;
 use crate::journal::Journal;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Rights};
 use crate::lock::{self, Lock, Outcome};
+use crate::moment::Moment;
+use beside::Aside;
 use folder::{Folder, IndexUse};
 use place::{LockFile, Opened, Place};
 use read::{Reader, Session};
@@ -31,6 +37,8 @@ pub struct Settings {
     pub started: SystemTime,
     /// Told what is reserved and released.
     pub journal: Journal,
+    /// What moment it is, for tests; otherwise the system tells.
+    pub moment: Option<Moment>,
 }
 
 impl Settings {
@@ -39,15 +47,17 @@ impl Settings {
         Self {
             started,
             journal: Journal::default(),
+            moment: None,
         }
     }
 }
 
-/// One network's reservations on disk, locked until this is dropped.
-#[derive(Debug)]
+/// One network's reservations on disk, locked until this and all its clones
+/// are dropped, which are the same session.
+#[derive(Clone, Debug)]
 pub struct DiskStore {
-    ledger: Ledger<Folder>,
-    _lock: Option<Lock>,
+    ledger: Rc<RefCell<Ledger<Folder, Aside>>>,
+    _lock: Rc<Option<Lock>>,
 }
 
 impl DiskStore {
@@ -62,38 +72,70 @@ impl DiskStore {
         if access == Access::Inspect {
             inspect::check(&place)?;
         }
-        let deadline = Instant::now() + Duration::from_millis(location.lock_wait_ms.into());
-        // The lock file, or the whole directory, may be removed while we wait.
-        loop {
-            let opened = match access {
-                Access::Reserve => Some(place.open_or_create()?),
-                _ => place.open()?,
-            };
-            let Some(opened) = opened else {
-                return Ok(None);
-            };
-            let mut session = Session::new(settings.started);
-            let lock = match take_lock(&place, &opened, access, deadline, &mut session)? {
-                Some(Outcome::Stale) => continue,
-                Some(Outcome::Locked(lock)) => Some(lock),
-                None => None,
-            };
-            let index = match (&lock, access) {
-                (Some(lock), _) if !lock.excludes_others() => IndexUse::Never,
-                (None, _) | (_, Access::Inspect) => IndexUse::Never,
-                (_, Access::Read) => IndexUse::IfPresent,
-                _ => IndexUse::Always,
-            };
-            let reader = Reader::new(opened, place, session);
-            let ledger = Ledger::new(
-                Folder::new(reader, index, location.sync),
-                settings.journal.clone(),
-            );
-            return Ok(Some(Self {
-                ledger,
-                _lock: lock,
-            }));
-        }
+        let Some(locked) = open(&place, location, access, settings)? else {
+            return Ok(None);
+        };
+        let Locked {
+            opened,
+            session,
+            lock,
+        } = locked;
+        let index = match (&lock, access) {
+            (Some(lock), _) if !lock.excludes_others() => IndexUse::Never,
+            (None, _) | (_, Access::Inspect) => IndexUse::Never,
+            (_, Access::Read) => IndexUse::IfPresent,
+            _ => IndexUse::Always,
+        };
+        let data = Rc::clone(&opened.data);
+        let aside = Aside::new(data, &place, location.sync, settings.moment);
+        let reader = Reader::new(opened, place, session);
+        let ledger = Ledger::new(
+            Folder::new(reader, index, location.sync),
+            aside,
+            Rights::new(access, location.history),
+            settings.journal.clone(),
+        );
+        Ok(Some(Self {
+            ledger: Rc::new(RefCell::new(ledger)),
+            _lock: Rc::new(lock),
+        }))
+    }
+}
+
+/// A network's directory under its lock, or without one where that does.
+struct Locked {
+    opened: Opened,
+    session: Session,
+    lock: Option<Lock>,
+}
+
+fn open(
+    place: &Place,
+    location: &Location,
+    access: Access,
+    settings: &Settings,
+) -> Result<Option<Locked>, StoreError> {
+    let deadline = Instant::now() + Duration::from_millis(location.lock_wait_ms.into());
+    // The lock file, or the whole directory, may be removed while we wait.
+    loop {
+        let opened = match access {
+            Access::Reserve => Some(place.open_or_create()?),
+            _ => place.open()?,
+        };
+        let Some(opened) = opened else {
+            return Ok(None);
+        };
+        let mut session = Session::new(settings.started);
+        let lock = match take_lock(place, &opened, access, deadline, &mut session)? {
+            Some(Outcome::Stale) => continue,
+            Some(Outcome::Locked(lock)) => Some(lock),
+            None => None,
+        };
+        return Ok(Some(Locked {
+            opened,
+            session,
+            lock,
+        }));
     }
 }
 
@@ -102,7 +144,7 @@ impl DiskStore {
     /// ends as if nothing had been reserved in it. Every reservation is tried;
     /// the first failure is the answer.
     pub fn undo(&mut self, journal: &Journal) -> Result<(), StoreError> {
-        self.ledger.undo(journal)
+        self.ledger.borrow_mut().undo(journal)
     }
 }
 
@@ -171,6 +213,7 @@ mod tests {
             network: NetworkName::new("net").unwrap(),
             lock_wait_ms: 10_000,
             sync: false,
+            history: false,
         };
         let settings = Settings::new(SystemTime::now());
         let open = |access| {

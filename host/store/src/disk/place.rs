@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -27,7 +28,8 @@ pub(super) struct Place {
 /// The directories of a network, which exist.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) data: Dir,
+    /// Others keep it as well.
+    pub(super) data: Rc<Dir>,
     pub(super) network: Dir,
 }
 
@@ -86,7 +88,10 @@ impl Place {
         let Some(network) = present(network, &self.network)? else {
             return Ok(None);
         };
-        Ok(Some(Opened { data, network }))
+        Ok(Some(Opened {
+            data: Rc::new(data),
+            network,
+        }))
     }
 
     /// Opens the directories, making those that are missing.

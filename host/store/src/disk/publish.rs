@@ -12,7 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, pwrite};
 
-use super::index;
+use super::beside;
 
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
@@ -147,7 +147,7 @@ fn unnamed(network: &Dir, new: New<'_>) -> Result<bool, Failure> {
 /// Writes a file beside the network's directory, on the same file system, and
 /// links or renames it into it. A leftover there is nobody's record.
 fn named(data: &Dir, network: &Dir, name: &str, new: New<'_>) -> Result<bool, Failure> {
-    let Ok(folder) = index::make_folder(data, name) else {
+    let Ok(folder) = beside::make_folder(data, name) else {
         return Err(Failure::Unsupported);
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

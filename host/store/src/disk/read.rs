@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -52,7 +53,7 @@ impl Session {
 /// Reads files of a network.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(crate) data: Dir,
+    pub(crate) data: Rc<Dir>,
     pub(crate) network: Dir,
     place: Place,
     session: Session,

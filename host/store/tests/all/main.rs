@@ -6,9 +6,15 @@
     reason = "tests"
 )]
 
+mod copy;
 mod format;
+mod history;
+mod history_files;
+mod history_model;
 mod large;
 mod model;
 mod mounts;
+mod networks;
 mod open;
+mod state;
 mod support;

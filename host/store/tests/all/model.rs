@@ -11,23 +11,13 @@ use wipam_core::store::{Access, Holder, Store};
 use wipam_store::DiskStore;
 
 use crate::large::{DAMAGES, damage};
-use crate::support::{Place, all, attachment, container, nth, owner};
+use crate::support::{Place, Random, all, attachment, container, nth, owner};
 
 const ADDRESSES: u32 = 700;
 const CONTAINERS: u32 = 150;
 const CROWD: u32 = 200;
 
-/// xorshift64*: the same sequence on every machine.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % u64::from(limit)) as u32
-    }
-
     fn address(&mut self) -> IpAddr {
         let number = self.below(ADDRESSES);
         // Few changes there: so many in a row are taken that they are not

@@ -153,6 +153,7 @@ pub(crate) fn location(data_dir: &str) -> Location {
         network: NetworkName::new("net").unwrap(),
         lock_wait_ms: 20_000,
         sync: false,
+        history: false,
     }
 }
 
@@ -178,5 +179,17 @@ pub(crate) fn all(store: &mut DiskStore) -> Vec<Reservation> {
             return all;
         }
         all.extend(page);
+    }
+}
+
+/// xorshift64*: the same sequence on every machine.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: u32) -> u32 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % u64::from(limit)) as u32
     }
 }

@@ -26,12 +26,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions};
 use rustix::fs::{AtFlags, FileType, statat};
 use wipam_core::names::ContainerId;
 
+use super::beside;
 use crate::directory::{Extras, Found};
 use crate::record::Name;
 use entry::{Entry, Key, Kind};
@@ -44,19 +44,6 @@ pub(super) use sync::sync;
 
 const NAME: &str = "index";
 const NEW_NAME: &str = "index.new";
-
-/// Where what the format cannot hold is kept, within the data directory.
-/// Names of networks never begin with a dot.
-fn folder(network: &str) -> PathBuf {
-    [".wipam", network].iter().collect()
-}
-
-/// That folder, made if it is missing.
-pub(super) fn make_folder(data: &Dir, network: &str) -> io::Result<Dir> {
-    let path = folder(network);
-    data.create_dir_with(&path, DirBuilder::new().recursive(true).mode(0o755))?;
-    data.open_dir(path)
-}
 
 /// An index that agrees with its directory.
 #[derive(Debug)]
@@ -86,7 +73,7 @@ pub(super) enum State {
 impl Index {
     /// Looks for the index of a network.
     pub(super) fn open(data: &Dir, name: &str, network: &Dir) -> State {
-        let Ok(folder) = data.open_dir(folder(name)) else {
+        let Ok(folder) = data.open_dir(beside::folder(name)) else {
             return State::Missing;
         };
         let mut options = OpenOptions::new();

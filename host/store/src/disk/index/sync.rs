@@ -8,6 +8,7 @@ use cap_std::fs::Dir;
 use rustix::fs::FileType;
 use wipam_core::store::StoreError;
 
+use super::super::beside;
 use super::super::listing::{Listed, list};
 use super::super::read::Reader;
 use super::entry::{Entry, Key};
@@ -15,7 +16,7 @@ use super::header::Markers;
 use super::known::Known;
 use super::pins::Pins;
 use super::token::{Identity, Stamp, nonce};
-use super::{Index, build, make_folder};
+use super::{Index, build};
 use crate::directory::{Found, Item};
 use crate::record::Name;
 
@@ -69,7 +70,7 @@ struct Plan {
 impl Plan {
     fn new(reader: &Reader, old: Option<Index>, stamp: Option<Stamp>) -> io::Result<Self> {
         let identity = Identity::of(&reader.network)?;
-        let folder = make_folder(&reader.data, reader.name())?;
+        let folder = beside::make_folder(&reader.data, reader.name())?;
         let pins = Pins::open_or_create(&folder)?;
         let (old, known) = match old.and_then(known) {
             Some((old, known)) => (Some(old), known),

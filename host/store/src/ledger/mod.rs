@@ -1,51 +1,115 @@
 //! The rules: what counts as a reservation, as free and as foreign, and what
 //! is done to files when an address is reserved or released.
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
+mod undo;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Bound;
 
 use wipam_core::names::{Attachment, ContainerId};
-use wipam_core::range::{Span, from_number, to_number};
-use wipam_core::store::{Holder, Owner, Reservation, Store, StoreError};
+use wipam_core::range::Span;
+use wipam_core::store::{
+    Access, Holder, LONGEST_KEY, Owner, Past, PolicyState, Reservation, Store, StoreError,
+};
 
+use crate::beside::Beside;
 use crate::directory::{Directory, Extras, Found, Item};
-use crate::journal::{Journal, Moved};
+use crate::error;
+use crate::gap::{after, first_gap};
+use crate::history::{self, History};
+use crate::journal::Journal;
 use crate::record::{self, Content, Name};
+use crate::state::State;
 
 /// Looked at one by one before all addresses are asked for. Round robin finds
-/// a free one at the first look as a rule.
+/// a free one at the first look as a rule. In all of a session: a
+/// configuration may exclude a thousand addresses, and every span between two
+/// of them is asked for by itself.
 const PROBES: usize = 64;
 
 /// How many reservations are handed out at once.
 const PAGE: usize = 256;
 
-/// The reservations of one directory.
+/// What a session may write beside the records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rights {
+    /// Begin a history where there is none.
+    pub(crate) begin_history: bool,
+    /// Keep what a policy remembers.
+    pub(crate) keep_state: bool,
+}
+
+impl Rights {
+    /// What this access comes with, where a history is wanted or not.
+    pub(crate) fn new(access: Access, history: bool) -> Self {
+        Self {
+            begin_history: history && access == Access::Reserve,
+            keep_state: !matches!(access, Access::Inspect | Access::Read),
+        }
+    }
+}
+
+/// The reservations of one directory, and what is kept beside it.
 #[derive(Debug)]
-pub(crate) struct Ledger<D> {
+pub(crate) struct Ledger<D, B> {
     directory: D,
+    beside: B,
+    rights: Rights,
     /// Everything that stands at an address, once it had to be read.
     records: Option<BTreeMap<IpAddr, Found>>,
     /// The addresses that are not free, once they had to be known.
     taken: Option<BTreeSet<IpAddr>>,
     /// The other names, once they had to be known.
     extras: Option<Extras>,
+    /// How many more addresses are looked at one by one.
+    probes: usize,
+    history: History,
+    aged: Option<Aged>,
+    state: State,
     journal: Journal,
 }
 
-impl<D: Directory> Ledger<D> {
-    pub(crate) fn new(directory: D, journal: Journal) -> Self {
+/// The addresses that are remembered, those of the longest ago first, and how
+/// far they were handed out: whoever asks for the next page goes on there.
+#[derive(Debug)]
+struct Aged {
+    addresses: Vec<IpAddr>,
+    /// So many free ones come before the address at `next`.
+    passed: u32,
+    next: usize,
+}
+
+impl<D: Directory, B: Beside> Ledger<D, B> {
+    pub(crate) fn new(directory: D, beside: B, rights: Rights, journal: Journal) -> Self {
         Self {
             directory,
+            beside,
+            rights,
             records: None,
             taken: None,
             extras: None,
+            probes: PROBES,
+            history: History::new(rights.begin_history),
+            aged: None,
+            state: State::default(),
             journal,
         }
     }
 
     fn look(&mut self, address: IpAddr) -> Result<Found, StoreError> {
         self.directory.read(Name::Record(address)).map(Found::from)
+    }
+
+    /// Whether an address can be reserved, going by what was read if all was.
+    fn is_free(&mut self, address: IpAddr) -> Result<bool, StoreError> {
+        match &self.records {
+            Some(records) => Ok(records.get(&address).is_none_or(Found::is_free)),
+            None => Ok(self.look(address)?.is_free()),
+        }
     }
 
     /// Lists everything and reads every record.
@@ -107,6 +171,7 @@ impl<D: Directory> Ledger<D> {
     /// Keeps what was read in step with what was done.
     fn note(&mut self, address: IpAddr, before: &Found, after: Found) {
         self.directory.changed(address, before, &after);
+        self.aged = None;
         if let Some(taken) = &mut self.taken {
             if after.is_free() {
                 taken.remove(&address);
@@ -121,6 +186,13 @@ impl<D: Directory> Ledger<D> {
                 records.insert(address, after);
             }
         }
+    }
+
+    /// The record at `address`, if it is this owner's.
+    fn record_of(&mut self, address: IpAddr, owner: &Owner) -> Result<Option<Found>, StoreError> {
+        let found = self.look(address)?;
+        let is_theirs = matches!(&found, Found::Owned { owner: holder, .. } if holder == owner);
+        Ok(is_theirs.then_some(found))
     }
 
     /// Removes a record that was just found to be `before`.
@@ -146,37 +218,6 @@ impl<D: Directory> Ledger<D> {
         Ok(())
     }
 
-    /// Releases what a journal has, and puts markers back that nobody moved
-    /// since. Every one is tried; the first failure is the answer.
-    pub(crate) fn undo(&mut self, journal: &Journal) -> Result<(), StoreError> {
-        let entries = journal.take();
-        let mut outcome = Ok(());
-        for (address, attachment) in entries.reserved {
-            let released = self.release(address, &(&attachment).into());
-            outcome = outcome.and(released.map(|_| ()));
-        }
-        for moved in entries.markers.into_iter().rev() {
-            outcome = outcome.and(self.put_back(&moved));
-        }
-        outcome
-    }
-
-    fn put_back(&mut self, moved: &Moved) -> Result<(), StoreError> {
-        if self.marker(moved.index)? != Some(moved.after) {
-            return Ok(());
-        }
-        match moved.before {
-            Some(before) => self.set_last_reserved(moved.index, before),
-            None => {
-                self.directory.remove(Name::Marker(moved.index))?;
-                if let Some(extras) = &mut self.extras {
-                    extras.markers.remove(&moved.index);
-                }
-                Ok(())
-            }
-        }
-    }
-
     fn marker(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
         Ok(match self.directory.read(Name::Marker(index))? {
             Item::File { content, .. } | Item::Linked { content } => record::parse_marker(&content),
@@ -185,7 +226,7 @@ impl<D: Directory> Ledger<D> {
     }
 }
 
-impl<D: Directory> Store for Ledger<D> {
+impl<D: Directory, B: Beside> Store for Ledger<D, B> {
     fn held_by(&mut self, container: &ContainerId) -> Result<Vec<Reservation>, StoreError> {
         let candidates = match self.records {
             Some(_) => None,
@@ -232,7 +273,8 @@ impl<D: Directory> Store for Ledger<D> {
     fn next_free(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
         let mut from = span.first();
         if self.records.is_none() && self.taken.is_none() {
-            for _ in 0..PROBES {
+            while self.probes > 0 {
+                self.probes -= 1;
                 if self.look(from)?.is_free() {
                     return Ok(Some(from));
                 }
@@ -243,11 +285,12 @@ impl<D: Directory> Store for Ledger<D> {
             }
         }
         loop {
-            let Some(free) = first_gap(self.taken()?, from, span.last()) else {
+            let taken = self.taken()?.range(from..=span.last());
+            let Some(free) = first_gap(taken, from, span.last()) else {
                 return Ok(None);
             };
             // An index that is not quite right must not stop anybody.
-            if self.records.is_some() || self.look(free)?.is_free() {
+            if self.is_free(free)? {
                 return Ok(Some(free));
             }
             self.taken()?.insert(free);
@@ -278,17 +321,27 @@ impl<D: Directory> Store for Ledger<D> {
             },
         );
         self.journal.reserved(address, owner);
+        self.history.begin(&mut self.beside);
         Ok(true)
     }
 
     fn release(&mut self, address: IpAddr, owner: &Owner) -> Result<bool, StoreError> {
-        let before = self.look(address)?;
-        match &before {
-            Found::Owned { owner: holder, .. } if holder == owner => {}
-            _ => return Ok(false),
+        let Some(before) = self.record_of(address, owner)? else {
+            return Ok(false);
+        };
+        // Nobody has used what was reserved just now.
+        if self.journal.has(address) {
+            return self.withdraw(address, owner, &before);
         }
-        let removed = self.remove(address, &before)?;
-        self.journal.released(address);
+        self.aged = None;
+        // First, so that no kill leaves an address free that nothing is
+        // remembered of.
+        let left = self.history.left(&mut self.beside, address);
+        let removed = self.remove(address, &before);
+        if let (Err(_), Some(left)) = (&removed, &left) {
+            self.history.put_back(&mut self.beside, left);
+        }
+        let removed = removed?;
         self.sweep(owner)?;
         Ok(removed)
     }
@@ -350,6 +403,104 @@ impl<D: Directory> Store for Ledger<D> {
         }
         Ok(freed)
     }
+
+    fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
+        let mut rest = Some(span);
+        while let Some(span) = rest {
+            // In turns: up to the next that is free and the next that is not
+            // remembered, until they are the same.
+            let unknown = self.history.first_unknown(&mut self.beside, span);
+            let Some(span) = unknown.and_then(|first| Span::new(first, span.last())) else {
+                break;
+            };
+            let Some(free) = self.next_free(span)? else {
+                break;
+            };
+            if !self.history.knows(&mut self.beside, free) {
+                return Ok(Some(free));
+            }
+            rest = Span::new(free, span.last());
+        }
+        Ok(None)
+    }
+
+    fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError> {
+        match self.history.past(&mut self.beside, address) {
+            Some(past) if self.is_free(address)? => Ok(Some(past)),
+            _ => Ok(None),
+        }
+    }
+
+    fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError> {
+        let mut aged = match self.aged.take() {
+            Some(aged) if aged.passed <= skip => aged,
+            aged => Aged {
+                addresses: match aged {
+                    Some(aged) => aged.addresses,
+                    None => self.history.by_age(&mut self.beside),
+                },
+                passed: 0,
+                next: 0,
+            },
+        };
+        let mut page = Vec::new();
+        while page.len() < PAGE
+            && let Some(address) = aged.addresses.get(aged.next).copied()
+        {
+            aged.next += 1;
+            if self.taken()?.contains(&address) {
+                continue;
+            }
+            if aged.passed < skip {
+                aged.passed += 1;
+            } else if self.is_free(address)? {
+                aged.passed += 1;
+                page.extend(self.history.past(&mut self.beside, address));
+            } else {
+                self.taken()?.insert(address);
+            }
+        }
+        self.aged = Some(aged);
+        Ok(page)
+    }
+
+    fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError> {
+        Ok(self.history.remembered(&mut self.beside, key))
+    }
+
+    /// That it cannot be written is no failure: with a full disk, an address
+    /// is still better given than not.
+    fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
+        if !history::is_key(key) {
+            return Err(error::other(format!(
+                "remember who has {address}: {key:?} is not a word of 1 to {LONGEST_KEY} bytes"
+            )));
+        }
+        self.aged = None;
+        if let Some(added) = self.history.had(&mut self.beside, address, key) {
+            self.journal.remembered(added);
+        }
+        Ok(())
+    }
+
+    fn keep_state(&mut self) -> Result<(), StoreError> {
+        if self.rights.keep_state
+            && let Some(changed) = self.state.keep(&mut self.beside)?
+        {
+            self.journal.kept(changed);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Directory, B: Beside> PolicyState for Ledger<D, B> {
+    fn policy_state(&mut self) -> Result<Vec<u8>, StoreError> {
+        self.state.get(&mut self.beside)
+    }
+
+    fn set_policy_state(&mut self, bytes: Vec<u8>) {
+        self.state.set(bytes);
+    }
 }
 
 fn reservation((address, found): (&IpAddr, &Found)) -> Option<Reservation> {
@@ -361,21 +512,4 @@ fn reservation((address, found): (&IpAddr, &Found)) -> Option<Reservation> {
         }),
         _ => None,
     }
-}
-
-fn after(address: IpAddr) -> Option<IpAddr> {
-    from_number(address, to_number(address).checked_add(1)?)
-}
-
-/// The lowest address between the two, both inclusive, that is not in the set:
-/// walks the set, never the addresses.
-fn first_gap(taken: &BTreeSet<IpAddr>, first: IpAddr, last: IpAddr) -> Option<IpAddr> {
-    let mut free = first;
-    for address in taken.range(first..=last) {
-        if *address != free {
-            break;
-        }
-        free = after(free).filter(|next| *next <= last)?;
-    }
-    Some(free)
 }
