@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::setup;
-use crate::shell::{cargo, root, run, target_dir};
+use crate::shell::{cargo, program, root, run, target_dir};
 
 /// What is shipped in `dist/bin`: the plugins, and the program for people.
 const BINARIES: [&str; 3] = ["host-local", "bridge", "wipam"];
@@ -15,10 +15,14 @@ const BINARIES: [&str; 3] = ["host-local", "bridge", "wipam"];
 pub(crate) fn dist() -> Outcome<PathBuf> {
     setup::wasm_target()?;
     let (target, flags) = static_target()?;
-    run(cargo()
-        .args(["build", "--release", "--locked", "--target", &target])
-        .args(["--package", "wipam-cni", "--package", "wipam"])
-        .env("RUSTFLAGS", flags))?;
+    // One after the other: built together, the plugins would get the features
+    // of the other's engine, and with them a compiler.
+    for package in ["wipam-cni", "wipam"] {
+        run(cargo()
+            .args(["build", "--release", "--locked", "--target", &target])
+            .args(["--package", package])
+            .env("RUSTFLAGS", flags))?;
+    }
     let built = target_dir().join(&target).join("release");
     let dist = root().join("dist");
     let (bin, wasm) = (dist.join("bin"), dist.join("wasm"));
@@ -29,6 +33,50 @@ pub(crate) fn dist() -> Outcome<PathBuf> {
     }
     copy(&component(&built)?, &wasm.join("host-local.wasm"))?;
     Ok(dist)
+}
+
+/// Policies in Rust of this workspace: package, and name of the component.
+const POLICIES: [(&str, &str); 4] = [
+    ("wipam-policy-zones", "zones"),
+    ("wipam-policy-quota", "quota"),
+    ("wipam-policy-spread", "spread"),
+    ("wipam-policy-you-decide", "you-decide"),
+];
+
+/// The example policies, as components in `dist/policies`, made by the `wipam`
+/// of `dist/bin`.
+pub(crate) fn policies() -> Outcome<PathBuf> {
+    setup::wasm_target()?;
+    setup::componentizer()?;
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let packages = POLICIES
+        .iter()
+        .flat_map(|(package, _)| ["--package", *package]);
+    run(cargo()
+        .args([
+            "build",
+            "--profile",
+            "guest",
+            "--locked",
+            "--target",
+            TARGET,
+        ])
+        .args(packages))?;
+    let to = root().join("dist/policies");
+    fs::create_dir_all(&to)?;
+    let built = target_dir().join(TARGET).join("guest");
+    let wipam = root().join("dist/bin/wipam");
+    for (package, name) in POLICIES {
+        let module = built.join(format!("{}.wasm", package.replace('-', "_")));
+        run(program(&wipam)
+            .args(["policy", "component"])
+            .arg(module)
+            .arg(to.join(name).with_extension("wasm")))?;
+    }
+    run(program("npm")
+        .current_dir(root().join("policies/zones-js"))
+        .args(["run", "--silent", "build"]))?;
+    Ok(to)
 }
 
 fn copy(from: &Path, to: &Path) -> Outcome {

@@ -131,6 +131,18 @@ pub(crate) fn node_modules() -> Outcome {
         .args(["ci", "--no-audit", "--no-fund", "--silent"]))
 }
 
+/// What makes components of JavaScript, from its lock file.
+pub(crate) fn componentizer() -> Outcome {
+    let folder = root().join("policies/zones-js");
+    if folder.join("node_modules/componentize-qjs").is_dir() {
+        return Ok(());
+    }
+    println!("installing componentize-qjs from policies/zones-js/package-lock.json");
+    run(program("npm")
+        .current_dir(folder)
+        .args(["ci", "--no-audit", "--no-fund", "--silent"]))
+}
+
 /// The Go plugins, for tests that mix them with ours.
 pub(crate) fn go_plugins() -> Outcome<PathBuf> {
     let folder = root().join("target/go-plugins");

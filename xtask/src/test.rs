@@ -20,6 +20,14 @@ const PARTS: &[Part] = &[
     ("fuzz targets build, and replay their corpus", fuzz),
     ("static release build", release),
     ("recorded cases against the shipped binary", recorded),
+    (
+        "policies: built, checked, and put to their recorded cases",
+        policies,
+    ),
+    (
+        "recorded cases with a policy that has no opinion",
+        recorded_with_policy,
+    ),
     ("recorded cases against the component in node", node),
     (
         "recorded cases of the bridge against the shipped binary",
@@ -108,6 +116,43 @@ fn recorded() -> Outcome {
         program("python3")
             .arg("conformance/host-local/run.py")
             .arg("dist/bin/host-local"),
+    )
+}
+
+fn policies() -> Outcome {
+    let built = build::policies()?;
+    let wipam = root().join("dist/bin/wipam");
+    for (name, cases) in [
+        ("zones", &["zones/cases.json", "zones/cases-ipv6.json"][..]),
+        ("zones-js", &["zones/cases.json"]),
+        ("quota", &["quota/cases.json"]),
+        ("spread", &["spread/cases.json"]),
+    ] {
+        let component = built.join(name).with_extension("wasm");
+        shell::run(program(&wipam).args(["policy", "check"]).arg(&component))?;
+        let cases = cases
+            .iter()
+            .map(|cases| root().join("policies").join(cases));
+        shell::run(
+            program(&wipam)
+                .args(["policy", "test"])
+                .arg(&component)
+                .args(cases),
+        )?;
+    }
+    shell::run(
+        program("npm")
+            .current_dir(root().join("policies/zones-js"))
+            .args(["test", "--silent"]),
+    )
+}
+
+fn recorded_with_policy() -> Outcome {
+    shell::run(
+        program("python3")
+            .arg("conformance/host-local/run.py")
+            .arg("dist/bin/host-local")
+            .args(["--policy", "dist/policies/you-decide.wasm"]),
     )
 }
 

@@ -1,8 +1,9 @@
-//! `wipam`: the command line for operators.
+//! `wipam`: the command line for operators and authors of policies.
 
 #![allow(clippy::print_stdout, reason = "this talks to people")]
 
 mod bridge;
+mod policy;
 
 use std::process::ExitCode;
 
@@ -21,11 +22,15 @@ enum Command {
     /// About the bridge plugin.
     #[command(subcommand)]
     Bridge(bridge::Command),
+    /// About allocation policies.
+    #[command(subcommand)]
+    Policy(policy::Command),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bridge(command) => bridge::run(&command),
+        Command::Policy(command) => policy::run(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

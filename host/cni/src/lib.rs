@@ -5,6 +5,7 @@
 mod about;
 mod bridge;
 mod build;
+mod compiler;
 mod deliver;
 mod environment;
 mod failure;

@@ -76,11 +76,7 @@ impl HostLocal {
     }
 
     fn host(&self) -> Host {
-        Host {
-            name: NAME,
-            started: self.started,
-            undo: self.undo.clone(),
-        }
+        Host::new(NAME, self.started, self.undo.clone())
     }
 }
 

@@ -1,5 +1,7 @@
-//! WIT types to core types and back. A component that hands over a name or a
-//! span that is none is faulty, and traps.
+//! WIT types to core types and back. A component that hands over a name, a
+//! span or a range that is none is faulty, and traps.
+
+pub(crate) mod policy;
 
 use std::net::IpAddr;
 
@@ -7,12 +9,14 @@ use wasmtime::{Error, Result};
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
 use wipam_core::parameters::Invocation;
 use wipam_core::range::Span;
-use wipam_core::store::{Access, Holder, Location, Owner, Reservation, StoreError, StoreErrorKind};
+use wipam_core::store::{
+    Access, Holder, LONGEST_KEY, Location, Owner, Past, Reservation, StoreError, StoreErrorKind,
+};
 
 use crate::bindings::exports::wipam::ipam::cni;
 use crate::bindings::wipam::ipam::{storage, types};
 
-fn no_name(error: NameError) -> Error {
+pub(crate) fn no_name(error: NameError) -> Error {
     Error::msg(format!(
         "the component handed over a bad name: {error} {:?}",
         error.details()
@@ -60,8 +64,25 @@ pub(crate) fn span(from: &types::Span) -> Result<Span> {
         .ok_or_else(|| Error::msg("the component handed over a span that ends before it starts"))
 }
 
+pub(crate) fn to_span(from: Span) -> types::Span {
+    types::Span {
+        first: to_address(from.first()),
+        last: to_address(from.last()),
+    }
+}
+
 pub(crate) fn container(from: &str) -> Result<ContainerId> {
     ContainerId::new(from).map_err(no_name)
+}
+
+/// Words that stand in a record, and so must not reach into the next one.
+pub(crate) fn key(from: String) -> Result<String> {
+    if from.len() > LONGEST_KEY || from.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(Error::msg(format!(
+            "the component handed over a bad key: {from:?}"
+        )));
+    }
+    Ok(from)
 }
 
 pub(crate) fn attachment(from: &types::Attachment) -> Result<Attachment> {
@@ -81,6 +102,13 @@ pub(crate) fn owner(from: &types::Owner) -> Result<Owner> {
         container: container(&from.container)?,
         interface: interface.map_err(no_name)?,
     })
+}
+
+pub(crate) fn to_attachment(from: &Attachment) -> types::Attachment {
+    types::Attachment {
+        container: from.container.to_string(),
+        interface: from.interface.to_string(),
+    }
 }
 
 fn to_owner(from: &Owner) -> types::Owner {
@@ -106,6 +134,15 @@ pub(crate) fn holder(from: &Holder) -> storage::Holder {
     }
 }
 
+pub(crate) fn past(from: &Past) -> storage::Past {
+    storage::Past {
+        address: to_address(from.address),
+        key: from.key.clone(),
+        latest: from.latest,
+        released_ms_ago: from.released_ms_ago,
+    }
+}
+
 pub(crate) fn error(from: StoreError) -> storage::Error {
     storage::Error {
         kind: match from.kind {
@@ -123,6 +160,7 @@ pub(crate) fn location(from: storage::Location) -> Result<Location> {
         data_dir: from.data_dir,
         lock_wait_ms: from.lock_wait_ms,
         sync: from.sync,
+        history: from.history,
     })
 }
 

@@ -7,7 +7,7 @@ use wasmtime::{Error, Result};
 use wipam_core::environment::Environment;
 use wipam_core::store::{Store, StoreError};
 
-use crate::bindings::wipam::ipam::{environment, storage, types};
+use crate::bindings::wipam::ipam::{decision, environment, policies, storage, types};
 use crate::convert;
 use crate::limits::{Limiter, Limits};
 
@@ -41,14 +41,18 @@ impl<E: Environment + 'static> State<E> {
         handle: &Resource<Network>,
         question: impl FnOnce(&mut E::Store) -> Result<T, StoreError>,
     ) -> Result<Result<T, storage::Error>> {
-        let store = self.slot(handle)?.as_mut().ok_or_else(no_handle)?;
+        let store = slot(&mut self.networks, handle)?;
+        let store = store.as_mut().ok_or_else(no_handle)?;
         Ok(question(store).map_err(convert::error))
     }
+}
 
-    fn slot(&mut self, handle: &Resource<Network>) -> Result<&mut Option<E::Store>> {
-        let index = usize::try_from(handle.rep())?;
-        self.networks.get_mut(index).ok_or_else(no_handle)
-    }
+fn slot<'a, S>(
+    networks: &'a mut [Option<S>],
+    handle: &Resource<Network>,
+) -> Result<&'a mut Option<S>> {
+    let index = usize::try_from(handle.rep())?;
+    networks.get_mut(index).ok_or_else(no_handle)
 }
 
 fn no_handle() -> Error {
@@ -60,6 +64,8 @@ const MOST_NETWORKS: usize = 4;
 
 impl<E: Environment + 'static> types::Host for State<E> {}
 
+impl<E: Environment + 'static> decision::Host for State<E> {}
+
 impl<E: Environment + 'static> environment::Host for State<E> {
     fn resolv_conf(&mut self, path: String) -> Result<Result<String, storage::Error>> {
         Ok(self.environment.resolv_conf(&path).map_err(convert::error))
@@ -68,6 +74,57 @@ impl<E: Environment + 'static> environment::Host for State<E> {
     fn warn(&mut self, message: String) -> Result<()> {
         self.environment.warn(&message);
         Ok(())
+    }
+
+    fn time_ms(&mut self) -> Result<u64> {
+        Ok(self.environment.inputs().time_ms)
+    }
+
+    fn seed(&mut self) -> Result<u64> {
+        Ok(self.environment.inputs().seed)
+    }
+
+    fn noting(&mut self) -> Result<bool> {
+        Ok(self.environment.noting())
+    }
+
+    fn note(&mut self, message: String) -> Result<()> {
+        self.environment.note(&message);
+        Ok(())
+    }
+}
+
+impl<E: Environment + 'static> policies::Host for State<E> {
+    fn choose(
+        &mut self,
+        network: Resource<Network>,
+        setting: policies::Setting,
+        request: decision::Request,
+        view: policies::View,
+    ) -> Result<Result<policies::Decision, policies::Failure>> {
+        let setting = convert::policy::setting(setting, &request.config);
+        let request = convert::policy::request(request)?;
+        let view = convert::policy::view(view)?;
+        let store = slot(&mut self.networks, &network)?;
+        let store = store.as_mut().ok_or_else(no_handle)?;
+        let decided = self.environment.choose(store, &setting, &request, &view);
+        Ok(decided
+            .map(convert::policy::to_decision)
+            .map_err(convert::policy::failure))
+    }
+
+    fn released(
+        &mut self,
+        network: Resource<Network>,
+        setting: policies::Setting,
+        notice: decision::Notice,
+    ) -> Result<Result<(), policies::Failure>> {
+        let setting = convert::policy::setting(setting, &notice.config);
+        let notice = convert::policy::notice(notice)?;
+        let store = slot(&mut self.networks, &network)?;
+        let store = store.as_mut().ok_or_else(no_handle)?;
+        let told = self.environment.released(store, &setting, &notice);
+        Ok(told.map_err(convert::policy::failure))
     }
 }
 
@@ -216,9 +273,67 @@ impl<E: Environment + 'static> storage::HostNetwork for State<E> {
         })
     }
 
+    fn next_unused(
+        &mut self,
+        network: Resource<Network>,
+        span: types::Span,
+    ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
+        let span = convert::span(&span)?;
+        self.ask(&network, |store| {
+            Ok(store.next_unused(span)?.map(convert::to_address))
+        })
+    }
+
+    fn past(
+        &mut self,
+        network: Resource<Network>,
+        address: types::IpAddress,
+    ) -> Result<Result<Option<storage::Past>, storage::Error>> {
+        self.ask(&network, |store| {
+            let past = store.past(convert::address(address))?;
+            Ok(past.as_ref().map(convert::past))
+        })
+    }
+
+    fn released(
+        &mut self,
+        network: Resource<Network>,
+        skip: u32,
+    ) -> Result<Result<Vec<storage::Past>, storage::Error>> {
+        self.ask(&network, |store| {
+            Ok(store.released(skip)?.iter().map(convert::past).collect())
+        })
+    }
+
+    fn remembered(
+        &mut self,
+        network: Resource<Network>,
+        key: String,
+    ) -> Result<Result<Option<types::IpAddress>, storage::Error>> {
+        self.ask(&network, |store| {
+            Ok(store.remembered(&key)?.map(convert::to_address))
+        })
+    }
+
+    fn remember(
+        &mut self,
+        network: Resource<Network>,
+        address: types::IpAddress,
+        key: String,
+    ) -> Result<Result<(), storage::Error>> {
+        let key = convert::key(key)?;
+        self.ask(&network, |store| {
+            store.remember(convert::address(address), &key)
+        })
+    }
+
+    fn keep_state(&mut self, network: Resource<Network>) -> Result<Result<(), storage::Error>> {
+        self.ask(&network, Store::keep_state)
+    }
+
     fn drop(&mut self, network: Resource<Network>) -> Result<()> {
         // Closing the store is what lets go of the lock.
-        self.slot(&network)?.take();
+        slot(&mut self.networks, &network)?.take();
         Ok(())
     }
 }

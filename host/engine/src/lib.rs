@@ -3,6 +3,7 @@
 //! A component gets what an [`Environment`] of `wipam-core` offers and nothing
 //! else: no files, no network, no clock, nothing of WASI. Each invocation has a
 //! store of its own, with limits that hold before its first instruction.
+//! Components of others, which choose addresses, get less: see [`policy`].
 //!
 //! ```
 //! use wipam_engine::{Engine, Limits};
@@ -20,6 +21,7 @@ mod convert;
 mod host;
 mod limits;
 mod load;
+pub mod policy;
 mod settings;
 
 use wasmtime::component::{HasSelf, Linker};

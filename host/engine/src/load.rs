@@ -59,6 +59,9 @@ pub(crate) fn load(code: Code) -> Result<(Engine, Loaded)> {
     // Not `then_some`: that would make a claim, and drop it, in any case.
     let claim = (!IN_PLACE.swap(true, Ordering::Acquire)).then(|| Claim);
     let mut config = settings::config();
+    // It is compiled already.
+    #[cfg(feature = "compile")]
+    config.enable_compiler(false);
     if claim.is_some() {
         config.with_custom_code_memory(Some(Arc::new(AsItIs)));
     }

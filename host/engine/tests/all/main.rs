@@ -1,6 +1,7 @@
-//! The component in the engine.
+//! Components in the engine: the built-in one, and policies of others.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod limits;
+mod policy;
 mod world;

@@ -1,0 +1,179 @@
+//! From the path of a component to code that can be run.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+use wipam_core::policy::{Limits, PolicyFailure, Setting};
+
+use super::cache::{self, Key};
+use super::compiler::Compiler;
+use super::failure::Name;
+use super::fit::{self, Exports};
+use super::log::one_line;
+use super::{digest, settings};
+
+/// A policy, ready to be run.
+pub(super) struct Loaded {
+    pub(super) name: Name,
+    pub(super) engine: Engine,
+    pub(super) component: Component,
+    pub(super) exports: Exports,
+    /// Whether fuel alone does not bound it.
+    pub(super) watched: bool,
+    /// What it was loaded from and for: while this is the same, so is it.
+    source: Source,
+}
+
+/// What tells whether a policy has to be loaded again.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    path: String,
+    limits: Limits,
+    /// Device, number, size, and times of the last changes of content and
+    /// file.
+    file: [i64; 7],
+}
+
+impl Loaded {
+    pub(super) fn is_from(&self, source: &Source) -> bool {
+        self.source == *source
+    }
+}
+
+/// The component that a configuration names, opened and within its limit.
+pub(super) struct Opened {
+    file: File,
+    size: u64,
+    pub(super) source: Source,
+}
+
+/// The component's bytes, and what is known by them.
+pub(super) struct Portable {
+    pub(super) bytes: Vec<u8>,
+    pub(super) digest: String,
+    pub(super) name: Name,
+}
+
+#[allow(
+    clippy::cast_possible_wrap,
+    reason = "the numbers are only compared with each other"
+)]
+pub(super) fn open(setting: &Setting) -> Result<Opened, PolicyFailure> {
+    let name = Name::new(&setting.component, None);
+    let unreadable = |error: std::io::Error| name.fails(format_args!("could not be read: {error}"));
+    let file = File::options()
+        .read(true)
+        // Whatever is there under this name, it is not waited for.
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+        .open(&setting.component)
+        .map_err(unreadable)?;
+    let of = file.metadata().map_err(unreadable)?;
+    if !of.is_file() {
+        return Err(name.fails("is no regular file"));
+    }
+    if of.len() > setting.limits.component {
+        return Err(name.fails(format_args!(
+            "exceeded its limit of {} bytes of component: it has {}",
+            setting.limits.component,
+            of.len()
+        )));
+    }
+    let source = Source {
+        path: setting.component.clone(),
+        limits: setting.limits,
+        file: [
+            of.dev() as i64,
+            of.ino() as i64,
+            of.size() as i64,
+            of.mtime(),
+            of.mtime_nsec(),
+            of.ctime(),
+            of.ctime_nsec(),
+        ],
+    };
+    Ok(Opened {
+        file,
+        size: of.len(),
+        source,
+    })
+}
+
+pub(super) fn read(opened: &Opened) -> Result<Portable, PolicyFailure> {
+    let path = &opened.source.path;
+    let mut bytes = Vec::with_capacity(usize::try_from(opened.size).unwrap_or(0));
+    (&opened.file)
+        // It may be growing.
+        .take(opened.size)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Name::new(path, None).fails(format_args!("could not be read: {error}")))?;
+    let digest = digest::sha256(&bytes);
+    Ok(Portable {
+        name: Name::new(path, Some(&digest)),
+        bytes,
+        digest,
+    })
+}
+
+/// A component that can be run, from the cache or else compiled.
+pub(super) fn load(
+    source: Source,
+    portable: &Portable,
+    setting: &Setting,
+    compiler: &dyn Compiler,
+) -> Result<Loaded, PolicyFailure> {
+    let name = &portable.name;
+    let no_engine = |error| name.fails(format_args!("could not be loaded: {error:#}"));
+    let watched = fit::is_composed(&portable.bytes);
+    let engine = Engine::new(&settings::running(&setting.limits, watched)).map_err(no_engine)?;
+    let key = Key::new(&portable.digest);
+    let folder = cache::path(&setting.cache);
+    let cached = cache::get(folder, &key).and_then(|code| component(&engine, code.as_ref()).ok());
+    let component = match cached {
+        Some(component) => component,
+        None => {
+            let code = compile(portable, compiler)?;
+            let component = component(&engine, &code).map_err(no_engine)?;
+            // If it cannot be kept it is compiled again the next time.
+            let _ = cache::put(folder, &key, &code);
+            component
+        }
+    };
+    let exports = fit::exports(&engine, &component)
+        .map_err(|why| name.fails(format_args!("is no policy: {why}")))?;
+    Ok(Loaded {
+        name: name.clone(),
+        engine,
+        component,
+        exports,
+        watched,
+        source,
+    })
+}
+
+pub(super) fn compile(
+    portable: &Portable,
+    compiler: &dyn Compiler,
+) -> Result<Vec<u8>, PolicyFailure> {
+    let name = &portable.name;
+    fit::check(&portable.bytes).map_err(|why| name.fails(format_args!("is no policy: {why}")))?;
+    compiler
+        .compile(&portable.bytes)
+        .map_err(|why| name.fails(format_args!("could not be compiled: {}", one_line(why))))
+}
+
+#[allow(
+    unsafe_code,
+    reason = "machine code cannot be checked; it has to be trusted"
+)]
+fn component(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the function asks that the bytes come from
+    // `precompile_component` unchanged; version, target and settings it checks
+    // itself. They come from a `Compiler`, which promises so, either just now
+    // or by way of the cache, which gives back only what it was given: the
+    // folder and the file can be written by root and this user alone, and a
+    // checksum finds damage.
+    unsafe { Component::deserialize(engine, code) }
+}
