@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What choosing an address costs: whole processes.
 
-    bench-choosing.py BIN [--policy COMPONENT] [--reps N] [--only strategies|policy]
+    bench-choosing.py BIN [--policy COMPONENT[=CONFIG]]... [--reps N]
+                      [--only strategies|policy]
 
 Strategies: ADD with each of them, in a /16 and in a range of as many addresses
 of a /64, at 0, 50, 99 and 100 % full (where it fails), without and with 1,000
@@ -99,16 +100,16 @@ def strategies(binary, reps):
                                     for ms in row), flush=True)
 
 
-def policy(binary, component, reps):
+def policy(binary, component, config, reps):
     with tempfile.TemporaryDirectory(prefix="cni-bench-") as work:
         pool = POOLS["/16"]
         with_policy = configuration(
             work, policy={"component": str(component.resolve()),
-                          "cache": f"{work}/cache"}, **pool)
+                          "config": config, "cache": f"{work}/cache"}, **pool)
         without = configuration(work, **pool)
         cold, status = run(binary, "ADD", "cold", with_policy, work)
         if status != 0:
-            raise SystemExit((Path(work) / "stderr").read_text())
+            raise SystemExit(f"{component}: the ADD failed")
         times = {"without": [], "with": []}
         for rep in range(reps):
             pair = [("without", without), ("with", with_policy)]
@@ -126,7 +127,8 @@ def policy(binary, component, reps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=Path)
-    parser.add_argument("--policy", type=Path, action="append", default=[])
+    parser.add_argument("--policy", action="append", default=[],
+                        metavar="COMPONENT[=CONFIG]")
     parser.add_argument("--reps", type=int, default=15)
     parser.add_argument("--only", choices=["strategies", "policy"])
     args = parser.parse_args()
@@ -134,8 +136,9 @@ def main():
     if args.only != "policy":
         strategies(binary, args.reps)
     if args.only != "strategies":
-        for component in args.policy:
-            policy(binary, component, 100)
+        for given in args.policy:
+            component, _, config = given.partition("=")
+            policy(binary, Path(component), json.loads(config or "null"), 100)
 
 
 if __name__ == "__main__":

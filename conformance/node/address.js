@@ -3,7 +3,7 @@
 
 /**
  * `ip-address` of the WIT package.
- * @typedef {{tag: 'ipv4', val: number} | {tag: 'ipv6', val: [bigint, bigint]}} Address
+ * @typedef {{tag: 'ipv4', val: number} | {tag: 'ipv6', val: [number, number, number, number]}} Address
  */
 
 /**
@@ -11,7 +11,9 @@
  * @returns {bigint}
  */
 export function toNumber({ tag, val }) {
-  return tag === 'ipv4' ? BigInt(val) : (val[0] << 64n) | val[1];
+  return tag === 'ipv4'
+    ? BigInt(val)
+    : val.reduce((number, part) => (number << 32n) | BigInt(part), 0n);
 }
 
 /**
@@ -22,7 +24,7 @@ export function toNumber({ tag, val }) {
 export function fromNumber(tag, number) {
   return tag === 'ipv4'
     ? { tag, val: Number(number) }
-    : { tag, val: [number >> 64n, BigInt.asUintN(64, number)] };
+    : { tag, val: [96n, 64n, 32n, 0n].map((shift) => Number(BigInt.asUintN(32, number >> shift))) };
 }
 
 /**

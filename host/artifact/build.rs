@@ -3,6 +3,7 @@
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +38,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = settings::config();
     config.target(&env::var("TARGET")?)?;
     let compiled = Engine::new(&config)?.precompile_component(&component)?;
+
+    // The assembler reads the file, which the compiler does not know: where it
+    // compiles incrementally it would keep what it had before.
+    let mut digest = DefaultHasher::new();
+    digest.write(&compiled);
+    println!("cargo::rustc-env=WIPAM_COMPILED={:016x}", digest.finish());
 
     fs::write(out.join("host-local.wasm"), component)?;
     fs::write(out.join("host-local.cwasm"), compiled)?;

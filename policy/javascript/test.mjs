@@ -31,27 +31,12 @@ register(
 
 const [source, ...files] = process.argv.slice(2);
 const { choice, releases } = await import(pathToFileURL(resolve(source)));
-const { Address, PART, Span } = await import("./wipam.mjs");
+const { Address, Span, fromHost: fromPolicy, toHost: toPolicy } = await import("./wipam.mjs");
 
 const address = (text) => {
   const found = Address.parse(text);
   if (!found) throw new Error(`${JSON.stringify(text)} is no address`);
   return found;
-};
-// A u64 as a number has a sign, as QuickJS gives it.
-const part = PART === 64n ? BigInt.asIntN : BigInt.asUintN;
-const toPolicy = ({ v6, number }) => {
-  if (!v6) return { tag: "ipv4", val: Number(number) };
-  const parts = [];
-  for (let shift = 128n - PART; shift >= 0n; shift -= PART) {
-    parts.push(Number(part(Number(PART), number >> shift)));
-  }
-  return { tag: "ipv6", val: parts };
-};
-const fromPolicy = ({ tag, val }) => {
-  if (tag === "ipv4") return new Address(false, BigInt(val));
-  const join = (number, part) => (number << PART) | BigInt.asUintN(Number(PART), BigInt(part));
-  return new Address(true, val.reduce(join, 0n));
 };
 const spanToPolicy = ({ first, last }) => ({ first: toPolicy(first), last: toPolicy(last) });
 const beside = ({ v6, number }, step) => new Address(v6, number + step);

@@ -210,29 +210,22 @@ function fault(error) {
 const optional = (address) => (address ? fromHost(address) : undefined);
 const spanFromHost = (span) => new Span(fromHost(span.first), fromHost(span.last));
 
-// Bits of one part of an IPv6 address in wit/types.wit. componentize-qjs makes
-// a double of a u64: the lower bits of most are lost, and with them the subnet.
-export const PART = 64n;
-const IPV6 = "IPv6 is beyond a policy in JavaScript: the numbers of QuickJS are too short";
-
-function fromHost({ tag, val }) {
+/** An address of the interfaces. */
+export function fromHost({ tag, val }) {
   if (tag === "ipv4") return new Address(false, BigInt(val));
-  if (!val.every(Number.isSafeInteger)) throw new Refusal(IPV6);
-  const join = (number, part) => (number << PART) | BigInt.asUintN(Number(PART), BigInt(part));
+  const join = (number, part) => (number << 32n) | BigInt.asUintN(32, BigInt(part));
   return new Address(true, val.reduce(join, 0n));
 }
 
-function toHost({ v6, number }) {
+/** An address for the interfaces. */
+export function toHost({ v6, number }) {
   if (!v6) return { tag: "ipv4", val: Number(number) };
-  const parts = [];
-  for (let shift = 128n - PART; shift >= 0n; shift -= PART) {
-    parts.push(Number(BigInt.asUintN(Number(PART), number >> shift)));
-  }
-  if (!parts.every(Number.isSafeInteger)) throw new Refusal(IPV6);
-  return { tag: "ipv6", val: parts };
+  const part = (shift) => Number(BigInt.asUintN(32, number >> shift));
+  return { tag: "ipv6", val: [part(96n), part(64n), part(32n), part(0n)] };
 }
 
-// Of a u64 too, the lower bits are lost: they are not to be what `%` sees.
+// componentize-qjs makes a double of a u64: the lower bits of most are lost.
+// They are not to be what `%` sees.
 function fold(seed) {
   const number = BigInt.asUintN(64, BigInt(seed));
   return Number(BigInt.asUintN(32, number ^ (number >> 32n)));

@@ -214,22 +214,24 @@ impl State {
 fn address(from: types::IpAddress) -> IpAddr {
     match from {
         types::IpAddress::Ipv4(bits) => IpAddr::V4(bits.into()),
-        types::IpAddress::Ipv6((upper, lower)) => {
-            IpAddr::V6((u128::from(upper) << 64 | u128::from(lower)).into())
+        types::IpAddress::Ipv6((a, b, c, d)) => {
+            let join = |bits, part| bits << 32 | u128::from(part);
+            IpAddr::V6([a, b, c, d].into_iter().fold(0, join).into())
         }
     }
 }
 
 #[allow(
     clippy::cast_possible_truncation,
-    reason = "the halves of 128 bits are meant"
+    reason = "parts of 128 bits are meant"
 )]
 fn to_address(from: IpAddr) -> types::IpAddress {
     match from {
         IpAddr::V4(v4) => types::IpAddress::Ipv4(v4.to_bits()),
         IpAddr::V6(v6) => {
             let bits = v6.to_bits();
-            types::IpAddress::Ipv6(((bits >> 64) as u64, bits as u64))
+            let part = |shift: u32| (bits >> shift) as u32;
+            types::IpAddress::Ipv6((part(96), part(64), part(32), part(0)))
         }
     }
 }

@@ -50,6 +50,8 @@ mod text {
         ".globl wipam_component_end",
         ".hidden wipam_component_end",
         "wipam_component:",
+        // Changes with the file, so that the compiler sees that it has changed.
+        concat!("# ", env!("WIPAM_COMPILED")),
         concat!(".incbin \"", env!("OUT_DIR"), "/host-local.cwasm\""),
         "wipam_component_end:",
         ".popsection",

@@ -18,6 +18,10 @@ pub(crate) struct New {
 /// What the templates are called in themselves.
 const PLACEHOLDER: &str = "my-policy";
 
+/// The crate that comes with a project. Two packages of one name are one too
+/// many for cargo.
+const LIBRARY: &str = "wipam-policy";
+
 /// A file of a project: where it goes, and what is in it.
 type File = (&'static str, &'static str);
 
@@ -68,7 +72,7 @@ impl New {
         let name = name.filter(|name| is_name(name)).ok_or_else(|| {
             format!(
                 "{}: wanted a folder whose name begins with a lower-case letter and goes on with \
-                 lower-case letters, digits and dashes",
+                 lower-case letters, digits and dashes, and is not {LIBRARY}",
                 self.folder.display()
             )
         })?;
@@ -119,7 +123,8 @@ impl New {
 /// What cargo and npm both take as the name of a package.
 fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+    name != LIBRARY
+        && bytes.next().is_some_and(|b| b.is_ascii_lowercase())
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 

@@ -9,8 +9,10 @@
 )]
 
 mod bad_input;
+mod choosing;
 mod concurrency;
 mod delivery;
 mod field_reports;
 mod plugin;
+mod policy;
 mod status;

@@ -7,11 +7,16 @@
 
 mod entry;
 mod folder;
+mod known;
 
+use std::fs::File;
 use std::path::Path;
+use std::time::SystemTime;
 
+use super::load::Source;
 pub(super) use entry::Key;
 use folder::Folder;
+pub(super) use known::Known;
 
 /// Where compiled components are unless a configuration says otherwise.
 pub(super) const DEFAULT: &str = "/var/cache/wipam/policies";
@@ -25,29 +30,38 @@ pub(super) fn path(setting: &str) -> &Path {
     Path::new(if setting.is_empty() { DEFAULT } else { setting })
 }
 
-/// Code that was put there under this key, if it can be believed.
-pub(super) fn get(folder: &Path, key: &Key) -> Option<Code> {
+/// The file with the code that was put there under this key, if it can be
+/// believed. Nobody changes it: it is only ever replaced.
+pub(super) fn get(folder: &Path, key: &Key) -> Option<File> {
     let folder = Folder::open(folder).ok()?;
-    let bytes = folder.read(&key.file_name(), MOST_BYTES).ok()?;
-    let start = key.start_of_code(&bytes)?;
-    Some(Code { bytes, start })
+    let (file, size, _) = folder.open_file(&key.file_name(), MOST_BYTES).ok()?;
+    key.is_whole(&file, size).then_some(file)
 }
 
 /// Puts code there. A failure only means that it has to be compiled again.
 pub(super) fn put(folder: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     let folder = Folder::create(folder)?;
     folder.write(&key.file_name(), &key.entry(code))?;
-    folder.prune(MOST_FILES, MOST_BYTES)
+    folder.prune(entry::SUFFIX, MOST_FILES, MOST_BYTES)
 }
 
-/// Code, as it was put there.
-pub(super) struct Code {
-    bytes: Vec<u8>,
-    start: usize,
+/// What was noted of a component, if it is still the same file.
+pub(super) fn recall(folder: &Path, source: &Source) -> Option<Known> {
+    let folder = Folder::open(folder).ok()?;
+    let (file, _, noted) = folder
+        .open_file(&known::file_name(source), known::MOST)
+        .ok()?;
+    known::read(file, source, noted)
 }
 
-impl AsRef<[u8]> for Code {
-    fn as_ref(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
+/// Notes what is known of a component, so that it need not be read the next
+/// time. A failure only means that it has to be.
+pub(super) fn note(folder: &Path, source: &Source, known: &Known) {
+    if !known::is_settled(source, SystemTime::now()) {
+        return;
+    }
+    if let Ok(folder) = Folder::create(folder) {
+        let _ = folder.write(&known::file_name(source), &known::render(source, known));
+        let _ = folder.prune(known::SUFFIX, MOST_FILES, MOST_BYTES);
     }
 }

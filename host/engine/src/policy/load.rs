@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wipam_core::policy::{Limits, PolicyFailure, Setting};
 
-use super::cache::{self, Key};
+use super::cache::{self, Key, Known};
 use super::compiler::Compiler;
 use super::failure::Name;
 use super::fit::{self, Exports};
@@ -30,11 +32,20 @@ pub(super) struct Loaded {
 /// What tells whether a policy has to be loaded again.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Source {
-    path: String,
+    pub(super) path: String,
     limits: Limits,
     /// Device, number, size, and times of the last changes of content and
     /// file.
-    file: [i64; 7],
+    pub(super) file: [i64; 7],
+}
+
+impl Source {
+    /// When the file was changed last.
+    pub(super) fn changed(&self) -> SystemTime {
+        let [.., seconds, nanos] = self.file;
+        let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+        UNIX_EPOCH + Duration::from_secs(unsigned(seconds)) + Duration::from_nanos(unsigned(nanos))
+    }
 }
 
 impl Loaded {
@@ -119,37 +130,66 @@ pub(super) fn read(opened: &Opened) -> Result<Portable, PolicyFailure> {
 
 /// A component that can be run, from the cache or else compiled.
 pub(super) fn load(
-    source: Source,
-    portable: &Portable,
+    opened: &Opened,
     setting: &Setting,
     compiler: &dyn Compiler,
 ) -> Result<Loaded, PolicyFailure> {
-    let name = &portable.name;
-    let no_engine = |error| name.fails(format_args!("could not be loaded: {error:#}"));
-    let watched = fit::is_composed(&portable.bytes);
-    let engine = Engine::new(&settings::running(&setting.limits, watched)).map_err(no_engine)?;
-    let key = Key::new(&portable.digest);
+    let source = &opened.source;
     let folder = cache::path(&setting.cache);
-    let cached = cache::get(folder, &key).and_then(|code| component(&engine, code.as_ref()).ok());
+    if let Some(known) = cache::recall(folder, source)
+        && let Some(code) = cache::get(folder, &Key::new(&known.digest))
+    {
+        let name = Name::new(&source.path, Some(&known.digest));
+        let engine = engine(&name, setting, known.watched)?;
+        if let Ok(component) = mapped(&engine, &code) {
+            return loaded(name, engine, component, known.watched, source);
+        }
+    }
+    let portable = read(opened)?;
+    let name = &portable.name;
+    let known = Known {
+        digest: portable.digest.clone(),
+        watched: fit::is_composed(&portable.bytes),
+    };
+    let engine = engine(name, setting, known.watched)?;
+    let key = Key::new(&portable.digest);
+    let cached = cache::get(folder, &key).and_then(|code| mapped(&engine, &code).ok());
     let component = match cached {
         Some(component) => component,
         None => {
-            let code = compile(portable, compiler)?;
-            let component = component(&engine, &code).map_err(no_engine)?;
+            let code = compile(&portable, compiler)?;
+            let component = component(&engine, &code)
+                .map_err(|error| name.fails(format_args!("could not be loaded: {error:#}")))?;
             // If it cannot be kept it is compiled again the next time.
             let _ = cache::put(folder, &key, &code);
             component
         }
     };
+    cache::note(folder, source, &known);
+    loaded(name.clone(), engine, component, known.watched, source)
+}
+
+fn engine(name: &Name, setting: &Setting, watched: bool) -> Result<Engine, PolicyFailure> {
+    Engine::new(&settings::running(&setting.limits, watched))
+        .map_err(|error| name.fails(format_args!("could not be loaded: {error:#}")))
+}
+
+fn loaded(
+    name: Name,
+    engine: Engine,
+    component: Component,
+    watched: bool,
+    source: &Source,
+) -> Result<Loaded, PolicyFailure> {
     let exports = fit::exports(&engine, &component)
         .map_err(|why| name.fails(format_args!("is no policy: {why}")))?;
     Ok(Loaded {
-        name: name.clone(),
+        name,
         engine,
         component,
         exports,
         watched,
-        source,
+        source: source.clone(),
     })
 }
 
@@ -164,6 +204,7 @@ pub(super) fn compile(
         .map_err(|why| name.fails(format_args!("could not be compiled: {}", one_line(why))))
 }
 
+/// Code from the compiler.
 #[allow(
     unsafe_code,
     reason = "machine code cannot be checked; it has to be trusted"
@@ -171,9 +212,24 @@ pub(super) fn compile(
 fn component(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: the function asks that the bytes come from
     // `precompile_component` unchanged; version, target and settings it checks
-    // itself. They come from a `Compiler`, which promises so, either just now
-    // or by way of the cache, which gives back only what it was given: the
-    // folder and the file can be written by root and this user alone, and a
-    // checksum finds damage.
+    // itself. They come from a `Compiler`, which promises so.
     unsafe { Component::deserialize(engine, code) }
+}
+
+/// Code from the cache. It is mapped, so that only what is used is read; where
+/// that cannot be done it is copied.
+#[allow(
+    unsafe_code,
+    reason = "machine code cannot be checked; it has to be trusted"
+)]
+fn mapped(engine: &Engine, code: &File) -> wasmtime::Result<Component> {
+    // The file that was looked at, whatever has its name by now.
+    let path = format!("/proc/self/fd/{}", code.as_raw_fd());
+    // SAFETY: the function asks that the file has what `precompile_component`
+    // made, and that nobody changes it meanwhile; version, target and settings
+    // it checks itself. The cache gives back only what it was given, from a
+    // `Compiler`, which promises so: the folder and the file can be written by
+    // root and this user alone, who never write into a file that is there, and
+    // a checksum finds damage.
+    unsafe { Component::deserialize_file(engine, path) }
 }

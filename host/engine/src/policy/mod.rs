@@ -200,9 +200,7 @@ impl Policies {
         {
             return Ok(Arc::clone(loaded));
         }
-        let portable = load::read(&opened)?;
-        let loaded = load::load(opened.source, &portable, setting, &*self.compiler)?;
-        let loaded = Arc::new(loaded);
+        let loaded = Arc::new(load::load(&opened, setting, &*self.compiler)?);
         *last() = Some(Arc::clone(&loaded));
         Ok(loaded)
     }

@@ -1,7 +1,7 @@
 //! A folder that nobody but root and this user can write to.
 
 use std::fs::{DirBuilder, File};
-use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Result, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -39,8 +39,9 @@ impl Folder {
         Self::open(path)
     }
 
-    /// A file of at most this size. Having been read, it counts as used.
-    pub(super) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
+    /// A file of at most this size, and its size and time of change. Having
+    /// been opened, it counts as used.
+    pub(super) fn open_file(&self, name: &str, most: u64) -> Result<(File, u64, SystemTime)> {
         // Not blocking: whatever is there under this name, it is not waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = unix::openat(&self.0, name, flags, Mode::empty())?;
@@ -53,15 +54,13 @@ impl Folder {
         if size > most {
             return Err(Error::other("too large"));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).map_err(Error::other)?);
-        let mut file = File::from(file);
-        Read::by_ref(&mut file).take(most).read_to_end(&mut bytes)?;
+        let file = File::from(file);
         if age(&stat) > FRESH {
             // That fails where nothing can be written: then nothing is removed
             // either.
             let _ = file.set_modified(SystemTime::now());
         }
-        Ok(bytes)
+        Ok((file, size, modified(&stat)))
     }
 
     /// Writes a file, whole or not at all.
@@ -84,8 +83,9 @@ impl Folder {
         written
     }
 
-    /// Removes what was not used for longest, until no more than this is left.
-    pub(super) fn prune(&self, most_files: usize, most_bytes: u64) -> Result<()> {
+    /// Removes those files with this end of their names that were not used for
+    /// longest, until no more than this is left.
+    pub(super) fn prune(&self, suffix: &str, most_files: usize, most_bytes: u64) -> Result<()> {
         let mut files = Vec::new();
         for entry in unix::Dir::read_from(&self.0)? {
             let entry = entry?;
@@ -100,6 +100,9 @@ impl Folder {
                 if age(&stat) > ABANDONED {
                     unix::unlinkat(&self.0, name, AtFlags::empty())?;
                 }
+                continue;
+            }
+            if !name.to_bytes().ends_with(suffix.as_bytes()) {
                 continue;
             }
             let size = u64::try_from(stat.st_size).unwrap_or(0);
@@ -133,7 +136,7 @@ fn believable(stat: &Stat) -> Result<()> {
 
 fn modified(stat: &Stat) -> SystemTime {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    UNIX_EPOCH + Duration::from_secs(seconds)
+    UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(stat.st_mtime_nsec)
 }
 
 fn age(stat: &Stat) -> Duration {

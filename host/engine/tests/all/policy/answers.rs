@@ -15,7 +15,7 @@ fn the_pool_is_seen_as_it_is() {
     assert_eq!(trial.choose().unwrap(), wanted);
 
     let trial = Trial::new(&policy(&format!(
-        "(if (call $is-reserved (i32.const 0) (i64.const 0x0a010032) (i64.const 0))
+        "(if (call $is-reserved (i32.const 0) (i32.const 0x0a010032) (i32.const 0) (i32.const 0) (i32.const 0))
             (then (unreachable)))
          {YOU_DECIDE}"
     )));
@@ -30,13 +30,13 @@ fn the_request_is_handed_over() {
     let trial = Trial::new(&policy(&format!(
         "(if (i32.ne (i32.load offset=64 (local.get $request)) (i32.const 7))
             (then (unreachable)))
-         (if (i32.ne (i32.load8_u offset=80 (local.get $request)) (i32.const 1))
+         (if (i32.ne (i32.load8_u offset=76 (local.get $request)) (i32.const 1))
             (then (unreachable)))
-         (if (i32.ne (i32.load offset=96 (local.get $request)) (i32.const 0x0a010009))
+         (if (i32.ne (i32.load offset=84 (local.get $request)) (i32.const 0x0a010009))
             (then (unreachable)))
-         (if (i64.ne (i64.load offset=112 (local.get $request)) (i64.const 1700000000000))
+         (if (i64.ne (i64.load offset=104 (local.get $request)) (i64.const 1700000000000))
             (then (unreachable)))
-         (if (i64.ne (i64.load offset=120 (local.get $request)) (i64.const 42))
+         (if (i64.ne (i64.load offset=112 (local.get $request)) (i64.const 42))
             (then (unreachable)))
          {YOU_DECIDE}"
     )));
@@ -112,7 +112,7 @@ fn a_release_counts_if_nothing_goes_wrong() {
             "{write}
              (call $spans (i32.const 2048))
              (if (i32.load (i32.const 2052)) (then (unreachable)))
-             (if (call $is-reserved (i32.const 0) (i64.const 0x0a010032) (i64.const 0))
+             (if (call $is-reserved (i32.const 0) (i32.const 0x0a010032) (i32.const 0) (i32.const 0) (i32.const 0))
                 (then (unreachable)))"
         ),
     ));

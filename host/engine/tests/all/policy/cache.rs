@@ -54,9 +54,19 @@ impl Cached {
     }
 
     fn file(&self) -> PathBuf {
-        let files: Vec<_> = fs::read_dir(self.trial.cache()).unwrap().collect();
-        assert_eq!(files.len(), 1);
-        files.into_iter().next().unwrap().unwrap().path()
+        let files = fs::read_dir(self.trial.cache()).unwrap();
+        let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        let is_code = |file: &&PathBuf| file.extension().is_some_and(|end| end == "cwasm");
+        let code: Vec<_> = files.iter().filter(is_code).collect();
+        assert_eq!(code.len(), 1);
+        code[0].clone()
+    }
+
+    /// The note of what is known of the component, if there is one.
+    fn note(&self) -> Option<PathBuf> {
+        let files = fs::read_dir(self.trial.cache()).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|end| end == "known"))
     }
 }
 
@@ -93,6 +103,59 @@ fn what_was_compiled_once_is_not_compiled_again() {
         text.contains("no compiled code of it in the cache"),
         "{text}"
     );
+}
+
+#[test]
+fn a_component_that_is_known_is_not_read() {
+    let cached = Cached::new();
+    assert_eq!(cached.run(), 1);
+    // It may yet be changed without its times showing it.
+    assert_eq!(cached.note(), None);
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(cached.run(), 0);
+    let note = cached.note().unwrap();
+    assert_eq!(mode(&note), 0o600);
+
+    let believed = || {
+        let decided = Policies::new(NoCompiler).choose(
+            &cached.trial.network,
+            &cached.trial.setting,
+            &request(),
+            &view(),
+            |_| {},
+        );
+        decided.map(|decision| decision.answer)
+    };
+    assert!(matches!(believed(), Ok(Answer::Candidates(_))));
+    // Whoever believes a note with the digest of another one runs that one.
+    let text = fs::read_to_string(&note).unwrap();
+    let other = Trial::new(&policy(YOU_DECIDE));
+    let mut setting = other.setting.clone();
+    setting.cache = cached.trial.setting.cache.clone();
+    let digest = other.policies.install(&setting).unwrap().digest;
+    let own = cached.trial.policies.is_compiled(&cached.trial.setting);
+    let wrong = text.replace(&own.unwrap().0, &digest);
+    assert_ne!(wrong, text);
+    fs::write(&note, wrong).unwrap();
+    assert_eq!(believed(), Ok(Answer::YouDecide));
+    fs::write(&note, &text).unwrap();
+    assert!(matches!(believed(), Ok(Answer::Candidates(_))));
+    let component = fs::read(&cached.trial.setting.component).unwrap();
+    // Another file, and then the same bytes, but not the file that was noted.
+    fs::write(&cached.trial.setting.component, policy(YOU_DECIDE)).unwrap();
+    assert_eq!(believed(), Ok(Answer::YouDecide));
+    fs::write(&cached.trial.setting.component, component).unwrap();
+    assert!(matches!(believed(), Ok(Answer::Candidates(_))));
+    assert_eq!(fs::read_to_string(&note).unwrap(), text);
+
+    // A note that is damaged, of others, or of another file is none.
+    std::thread::sleep(Duration::from_millis(2100));
+    for nonsense in ["", "{}", "null", &text[1..], &text.replace("known", "x")] {
+        fs::write(&note, nonsense).unwrap();
+        assert!(believed().is_ok(), "{nonsense}");
+    }
+    set_mode(&note, 0o666);
+    assert!(believed().is_ok());
 }
 
 #[test]
@@ -282,7 +345,11 @@ fn the_folder_is_bounded_and_what_is_used_stays() {
     let mut setting = other.setting.clone();
     setting.cache = cached.trial.setting.cache.clone();
     other.policies.install(&setting).unwrap();
-    let count = || fs::read_dir(cached.trial.cache()).unwrap().count();
+    let count = || {
+        let files = fs::read_dir(cached.trial.cache()).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".cwasm")).count()
+    };
     assert_eq!(count(), 64);
     assert!(!abandoned.exists());
     assert!(cached.trial.cache().join("61.cwasm").exists());

@@ -35,11 +35,11 @@ fn module(rest: &str) -> String {
     format!(
         r#"(module
             (import "wipam:ipam/pool@0.1.0" "is-reserved"
-                (func $is-reserved (param i32 i64 i64) (result i32)))
+                (func $is-reserved (param i32 i32 i32 i32 i32) (result i32)))
             (import "wipam:ipam/pool@0.1.0" "next-free"
-                (func $next-free (param i32 i64 i64 i32)))
+                (func $next-free (param i32 i32 i32 i32 i32 i32)))
             (import "wipam:ipam/pool@0.1.0" "reservations"
-                (func $reservations (param i32 i32 i64 i64 i32)))
+                (func $reservations (param i32 i32 i32 i32 i32 i32 i32)))
             (import "wipam:ipam/pool@0.1.0" "spans" (func $spans (param i32)))
             (import "wipam:ipam/state@0.1.0" "get" (func $get (param i32 i32 i32)))
             (import "wipam:ipam/state@0.1.0" "set"
@@ -73,7 +73,7 @@ pub(crate) fn policy_with(fields: &str, body: &str) -> Vec<u8> {
 pub(crate) fn policy_with_releases(body: &str, released: &str) -> Vec<u8> {
     let released = format!(
         r#"(func (export "wipam:ipam/releases@0.1.0#released")
-            (param i32 i32 i32 i64 i64 i32 i32 i32 i32 i32 i32 i32 i64) {released})"#
+            (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64) {released})"#
     );
     component(
         "policy-with-releases",
@@ -98,10 +98,10 @@ pub(crate) const YOU_DECIDE: &str = "(i32.store8 (i32.const 1024) (i32.const 2))
 
 /// Answers the next free address at or after 10.1.0.50.
 pub(crate) const NEXT_FREE: &str = "
-    (call $next-free (i32.const 0) (i64.const 0x0a010032) (i64.const 0) (i32.const 2040))
+    (call $next-free (i32.const 0) (i32.const 0x0a010032) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 2044))
     (i32.store8 (i32.const 1024) (i32.const 0))
     (i32.store (i32.const 1028) (i32.const 2048))
-    (i32.store (i32.const 1032) (i32.load8_u (i32.const 2040)))
+    (i32.store (i32.const 1032) (i32.load8_u (i32.const 2044)))
     (i32.const 1024)";
 
 /// An answer with a list or text at an address, of a length.

@@ -186,7 +186,7 @@ pub(crate) fn all() -> Vec<Hostile> {
         hostile(
             "asking for ever",
             policy(&repeated(
-                "(drop (call $is-reserved (i32.const 0) (i64.const 0x0a010002) (i64.const 0)))",
+                "(drop (call $is-reserved (i32.const 0) (i32.const 0x0a010002) (i32.const 0) (i32.const 0) (i32.const 0)))",
             )),
             FUEL,
         ),
@@ -194,7 +194,7 @@ pub(crate) fn all() -> Vec<Hostile> {
             "asking for pages for ever",
             policy(&repeated(
                 "(global.set $top (i32.const 4096))
-                 (call $reservations (i32.const 0) (i32.const 0) (i64.const 0) (i64.const 0)
+                 (call $reservations (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)
                     (i32.const 2048))",
             )),
             FUEL,

@@ -1,6 +1,4 @@
-//! What people see.
-
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! `wipam bridge`.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
