@@ -100,7 +100,8 @@ export const pool = {
   ranges: () =>
     hostPool.ranges().map((range) => ({
       subnet: fromHost(range.subnet),
-      prefixLength: range.prefixLength,
+      // A u8 has a sign as well: of a /128 it would be negative.
+      prefixLength: range.prefixLength & 255,
       span: spanFromHost(range.span),
       gateway: range.gateway ? fromHost(range.gateway) : undefined,
     })),
@@ -210,18 +211,21 @@ function fault(error) {
 const optional = (address) => (address ? fromHost(address) : undefined);
 const spanFromHost = (span) => new Span(fromHost(span.first), fromHost(span.last));
 
+// To componentize-qjs a u32 has a sign: one whose highest bit is set is
+// negative, and what is larger than 31 bits it does not take.
+const unsigned = (part) => BigInt.asUintN(32, BigInt(part));
+const signed = (number, shift) => Number(BigInt.asIntN(32, number >> shift));
+
 /** An address of the interfaces. */
 export function fromHost({ tag, val }) {
-  if (tag === "ipv4") return new Address(false, BigInt(val));
-  const join = (number, part) => (number << 32n) | BigInt.asUintN(32, BigInt(part));
-  return new Address(true, val.reduce(join, 0n));
+  if (tag === "ipv4") return new Address(false, unsigned(val));
+  return new Address(true, val.reduce((number, part) => (number << 32n) | unsigned(part), 0n));
 }
 
 /** An address for the interfaces. */
 export function toHost({ v6, number }) {
-  if (!v6) return { tag: "ipv4", val: Number(number) };
-  const part = (shift) => Number(BigInt.asUintN(32, number >> shift));
-  return { tag: "ipv6", val: [part(96n), part(64n), part(32n), part(0n)] };
+  if (!v6) return { tag: "ipv4", val: signed(number, 0n) };
+  return { tag: "ipv6", val: [96n, 64n, 32n, 0n].map((shift) => signed(number, shift)) };
 }
 
 // componentize-qjs makes a double of a u64: the lower bits of most are lost.

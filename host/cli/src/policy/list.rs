@@ -85,7 +85,8 @@ impl List {
     }
 
     fn look(&self, path: &std::path::Path) -> Result<Policy, Box<dyn Error>> {
-        let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        // One that cannot be read must not hide the others.
+        let bytes = fs::read(path).map_err(|error| error.to_string());
         let setting = Setting {
             component: path.to_string_lossy().into_owned(),
             cache: match &self.cache {
@@ -100,10 +101,11 @@ impl List {
             on_failure: OnFailure::Deny,
         };
         let ready = Policies::new(NoCompiler).is_compiled(&setting);
-        let world = inspect(&bytes).and_then(|description| description.world);
+        let size = bytes.as_ref().map_or(0, Vec::len);
+        let world = bytes.and_then(|bytes| inspect(&bytes)?.world);
         Ok(Policy {
             component: setting.component,
-            bytes: bytes.len(),
+            bytes: size,
             sha256: ready.as_ref().ok().map(|(digest, _)| digest.clone()),
             compiled: ready.is_ok_and(|(_, compiled)| compiled),
             fault: world.as_ref().err().cloned(),

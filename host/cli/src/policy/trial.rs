@@ -76,7 +76,8 @@ pub(crate) fn try_it(
             }
             Err(failure) => {
                 trial.failures += 1;
-                let text = failure.to_string().replace(&setting.component, "it");
+                let name = format!("policy {}", setting.component);
+                let text = failure.to_string().replace(&name, "it");
                 trial.example.get_or_insert(text);
             }
         }

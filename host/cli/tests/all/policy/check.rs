@@ -15,7 +15,7 @@ fn a_component_that_fits_is_described_and_tried() {
         "wipam:ipam/pool@0.1.0",
         "  exports  wipam:ipam/choice@0.1.0\n",
         "fuel 500000000, memory 16777216, tableElements 10000",
-        "48 questions, each put twice: 48 with candidates, 0 none, 0 you-decide, 0 failed",
+        "32 questions, each put twice: 32 with candidates, 0 none, 0 you-decide, 0 failed",
         "\n  fits\n",
     ] {
         ran.ok().says(line);
@@ -27,7 +27,7 @@ fn a_component_that_fits_is_described_and_tried() {
     policy(&[&"check", &told])
         .ok()
         .says("  world    policy-with-releases\n")
-        .says("48 you-decide");
+        .says("32 you-decide");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_description_is_json_on_request() {
     assert_eq!(json["exports"], json!(["wipam:ipam/choice@0.1.0"]));
     assert_eq!(json["not_granted"], json!([]));
     assert_eq!(json["limits"]["tableElements"], 10_000);
-    assert_eq!(json["trial"]["candidates"], 48);
+    assert_eq!(json["trial"]["candidates"], 32);
     assert_eq!(json["faults"], json!([]));
 }
 
@@ -137,8 +137,8 @@ fn a_core_module_becomes_a_component() {
     policy(&[&"check", &path])
         .ok()
         .says("  world    policy\n")
-        .says("  imports  nothing\n")
-        .says("48 you-decide");
+        .says("  imports  wipam:ipam/types@0.1.0, wipam:ipam/decision@0.1.0\n")
+        .says("32 you-decide");
     let made = place.path("component.wasm");
     policy(&[&"component", &path, &made]).ok().says(" bytes\n");
     policy(&[&"check", &made]).ok().says("\n  fits\n");
@@ -157,7 +157,7 @@ fn a_policy_that_always_fails_cannot_be_used() {
         .fails("cannot be used")
         .json();
     assert_eq!(json["world"], "policy");
-    assert_eq!(json["trial"]["failures"], 48);
+    assert_eq!(json["trial"]["failures"], 32);
     let fault = json["faults"][0].as_str().unwrap();
     assert!(
         fault.starts_with("it failed at every question: it (sha256 ") && fault.contains("trapped"),
@@ -172,7 +172,7 @@ fn a_policy_that_refuses_gives_an_example_of_its_reasons() {
     let path = place.file("none.wasm", guest::policy_with(reason, &answer(1, 512, 12)));
     policy(&[&"check", &path])
         .ok()
-        .says("48 none")
+        .says("32 none")
         .says("           none: no room here\n");
 }
 

@@ -217,20 +217,35 @@ pub(crate) fn plugin(command: &str, id: &str, args: &str) -> Command {
 }
 
 /// The plugin beside `wipam`. It is of another package: whoever tests only this
-/// one may not have built it.
+/// one may not have built it, or have an old one.
 pub(crate) fn host_local() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let wipam = Path::new(env!("CARGO_BIN_EXE_wipam"));
         let program = wipam.with_file_name("host-local");
-        if !program.exists() {
+        if build(&program).is_none() || build(&program) != build(wipam) {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--package", "wipam-cni", "--bin", "host-local"]);
+            cargo
+                .args(["build", "--quiet", "--bin", "host-local"])
+                .args(["--package", "wipam-cni", "--package", "wipam"]);
             if wipam.parent().unwrap().ends_with("release") {
                 cargo.arg("--release");
             }
             assert!(cargo.status().unwrap().success());
         }
         program
+    })
+}
+
+/// What the note in a program says of the sources it was built from.
+fn build(program: &Path) -> Option<Vec<u8>> {
+    const DIGITS: usize = 32;
+    let owner = b"wipam\0\0\0";
+    let bytes = fs::read(program).ok()?;
+    let is_digest = |part: &&[u8]| part.iter().all(u8::is_ascii_hexdigit);
+    let mut notes = bytes.windows(owner.len() + DIGITS);
+    notes.find_map(|part| {
+        let digest = part.strip_prefix(owner).filter(is_digest)?;
+        Some(digest.to_owned())
     })
 }

@@ -37,7 +37,7 @@ fn subnet() -> Value {
 fn candidate(address: u32) -> String {
     format!(
         "(i32.store8 (i32.const 2048) (i32.const 0))
-         (i64.store (i32.const 2056) (i64.const {address}))
+         (i32.store (i32.const 2052) (i32.const {address}))
          {}",
         guest::answer(0, 2048, 1)
     )
@@ -107,11 +107,11 @@ fn an_answer_that_may_not_be_given_names_the_rule() {
         (0x0a01_0001, "answered 10.1.0.1, which is a gateway"),
         (
             0x0a01_0000,
-            "answered 10.1.0.0, which is the network or broadcast address of 10.1.0.0/24",
+            "answered 10.1.0.0, which is outside of the range set 10.1.0.1-10.1.0.254",
         ),
         (
             0x0a01_00ff,
-            "answered 10.1.0.255, which is the network or broadcast address of 10.1.0.0/24",
+            "answered 10.1.0.255, which is outside of the range set 10.1.0.1-10.1.0.254",
         ),
         (
             0x0a01_0009,

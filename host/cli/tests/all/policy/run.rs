@@ -71,7 +71,7 @@ fn ten_dry_runs_are_answered_as_ten_real_ones() {
         json!({}),
         json!({ "strategy": "lowest" }),
         json!({ "strategy": "owner-hash" }),
-        json!({ "exclude": ["10.1.0.4-10.1.0.6"], "static": ["10.1.0.9"] }),
+        json!({ "exclude": ["10.1.0.4-10.1.0.6"], "static": ["10.2.0.3"] }),
         json!({ "cooldown": 3600 }),
         json!({ "cooldown": { "seconds": 3600, "whenFull": "use" } }),
         json!({ "sticky": true, "strategy": "lowest" }),
@@ -352,9 +352,9 @@ fn equal_seeds_give_equal_answers() {
 fn a_policy_is_given_time_and_seed_of_the_command_line() {
     let place = Place::new();
     let picky = guest::policy(&format!(
-        "(if (i64.ne (i64.load offset=112 (local.get $request)) (i64.const 1700000000000))
+        "(if (i64.ne (i64.load offset=104 (local.get $request)) (i64.const 1700000000000))
             (then (unreachable)))
-         (if (i64.ne (i64.load offset=120 (local.get $request)) (i64.const 42))
+         (if (i64.ne (i64.load offset=112 (local.get $request)) (i64.const 42))
             (then (unreachable)))
          {YOU_DECIDE}"
     ));
