@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -15,14 +17,17 @@ use wipam_core::environment::{Environment, Inputs};
 use wipam_core::json::{Field, to_text};
 use wipam_core::parameters::{Invocation, Network};
 use wipam_core::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
-use wipam_core::store::{Access, Location, StoreError};
+use wipam_core::store::{Access, Location, StoreError, StoreErrorKind};
 use wipam_engine::policy::{InProcess, Policies};
 use wipam_engine::{Engine, Limits};
 use wipam_store::{MemoryNetwork, MemoryStore};
 
+/// Most that is read of a resolv.conf, as the plugin has it.
+const MOST_RESOLV_CONF: u64 = 1 << 20;
+
 #[derive(Args)]
 pub(crate) struct Run {
-    /// A network configuration, of one plugin.
+    /// A network configuration, of one plugin or a list of plugins.
     config: PathBuf,
     /// A data directory, or a copy of one, in place of the configuration's.
     #[arg(long, value_name = "DIR", conflicts_with = "empty")]
@@ -158,12 +163,17 @@ impl Run {
             format!("{}: {error}", path.display()).into()
         };
         let bytes = fs::read(&self.config).map_err(|error| named(&self.config, &error))?;
-        let Some(component) = &self.policy else {
-            return Ok(bytes);
-        };
-        let absolute = fs::canonicalize(component).map_err(|error| named(component, &error))?;
         let mut value: Value =
             serde_json::from_slice(&bytes).map_err(|error| named(&self.config, &error))?;
+        let of_list = of_list(&value);
+        let Some(component) = &self.policy else {
+            return Ok(match of_list {
+                Some(plugin) => serde_json::to_vec(&plugin)?,
+                None => bytes,
+            });
+        };
+        let absolute = fs::canonicalize(component).map_err(|error| named(component, &error))?;
+        value = of_list.unwrap_or(value);
         let ipam = value.get_mut("ipam").and_then(Value::as_object_mut);
         let ipam =
             ipam.ok_or_else(|| named(&self.config, &"there is no ipam to try a policy in"))?;
@@ -190,6 +200,22 @@ impl Run {
         }
         Ok(MemoryNetwork::copy_of(&location)?)
     }
+}
+
+/// Of a .conflist, the configuration of the plugin that has addresses, as a
+/// runtime would hand it over.
+fn of_list(list: &Value) -> Option<Value> {
+    let plugins = list.get("plugins")?.as_array()?;
+    let mut plugin = plugins
+        .iter()
+        .find(|plugin| plugin["ipam"].is_object())?
+        .clone();
+    for name in ["name", "cniVersion"] {
+        if let Some(value) = list.get(name) {
+            plugin[name] = value.clone();
+        }
+    }
+    Some(plugin)
 }
 
 fn now() -> u64 {
@@ -269,10 +295,27 @@ impl Environment for DryRun {
     }
 
     fn resolv_conf(&mut self, path: &str) -> Result<String, StoreError> {
-        fs::read_to_string(path).map_err(|error| StoreError {
-            kind: wipam_core::store::StoreErrorKind::Io,
-            message: format!("reading resolvConf {path}: {error}"),
-        })
+        let failed = |cause: &dyn std::fmt::Display| StoreError {
+            kind: StoreErrorKind::Io,
+            message: format!("reading resolvConf {path}: {cause}"),
+        };
+        // As the plugin does: a pipe is not waited for, nor a device read to
+        // its end.
+        let kind = fs::metadata(path).map_err(|error| failed(&error))?;
+        let kind = kind.file_type();
+        if !kind.is_file() && !kind.is_char_device() {
+            return Err(failed(&"wanted a file, found something else"));
+        }
+        let mut text = Vec::new();
+        fs::File::open(path)
+            .and_then(|file| file.take(MOST_RESOLV_CONF + 1).read_to_end(&mut text))
+            .map_err(|error| failed(&error))?;
+        if text.len() as u64 > MOST_RESOLV_CONF {
+            return Err(failed(&format_args!(
+                "wanted at most {MOST_RESOLV_CONF} bytes, found more"
+            )));
+        }
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     fn warn(&mut self, message: &str) {

@@ -333,6 +333,26 @@ fn a_pod_that_comes_back_has_its_address_again() {
 }
 
 #[test]
+fn a_pod_has_an_address_of_each_set_again() {
+    let plugin = Plugin::new();
+    let config = plugin.config(json!({
+        "ranges": [[{ "subnet": "10.1.0.0/29" }], [{ "subnet": "fd00:1::/64" }]],
+        "strategy": "lowest", "sticky": true
+    }));
+    let add = |args: &str, id: &str| plugin.run_as(args, "ADD", id, &config).ok().addresses();
+    let both = ["10.1.0.2/29", "fd00:1::2/64"];
+    assert_eq!(add(&pod("db-0"), "a"), both);
+    plugin.del("a", &config);
+    assert_eq!(add("", "other"), ["10.1.0.3/29", "fd00:1::3/64"]);
+    // Another interface of the pod is somebody else.
+    let mut process = plugin.command("ADD", "b", "eth1");
+    process.env("CNI_ARGS", pod("db-0"));
+    let run = finish(process, config.to_string().as_bytes());
+    assert_eq!(run.ok().addresses(), ["10.1.0.4/29", "fd00:1::4/64"]);
+    assert_eq!(add(&pod("db-0"), "c"), both);
+}
+
+#[test]
 fn sticky_keys_need_no_ignore_unknown() {
     let plugin = Plugin::new();
     let config = plugin.config(json!({

@@ -24,8 +24,6 @@ impl Compiler for NoCompiler {
 }
 
 #[cfg(feature = "compile")]
-pub(super) use with::config;
-#[cfg(feature = "compile")]
 pub use with::{InProcess, precompile};
 
 #[cfg(feature = "compile")]
@@ -55,7 +53,7 @@ mod with {
             .map_err(|error| format!("{error:#}"))
     }
 
-    pub(in crate::policy) fn config(component: &[u8]) -> wasmtime::Result<Config> {
+    fn config(component: &[u8]) -> wasmtime::Result<Config> {
         let mut config = settings::config(fit::is_composed(component));
         // Without a target named, the code would ask for the features of the
         // processor that happens to be here, and the cache may outlive it.

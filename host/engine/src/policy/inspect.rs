@@ -5,7 +5,7 @@ use std::fmt;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::{compiler, fit};
+use super::{fit, settings};
 
 /// A component, as a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ impl fmt::Display for World {
 pub fn inspect(component: &[u8]) -> Result<Description, String> {
     let text = |error: wasmtime::Error| format!("{error:#}");
     fit::check(component)?;
-    let engine = compiler::config(component)
-        .and_then(|config| Engine::new(&config))
-        .map_err(text)?;
+    // For this very program: nothing of what is compiled here is kept.
+    let config = settings::config(fit::is_composed(component));
+    let engine = Engine::new(&config).map_err(text)?;
     let loaded = Component::new(&engine, component).map_err(text)?;
     let kind = loaded.component_type();
     let imports: Vec<_> = kind

@@ -132,8 +132,12 @@ impl Memory {
     /// Hands what was changed to the store.
     pub(super) fn commit(&self, store: &mut impl PolicyState) {
         if let Some(entries) = self.entries.as_ref().filter(|_| self.changed) {
-            // Text and hexadecimal digits: nothing of it can fail.
-            let bytes = serde_json::to_vec(entries).unwrap_or_default();
+            // Text and hexadecimal digits: nothing of it can fail. Where
+            // nothing is left, nothing is kept.
+            let bytes = match entries.is_empty() {
+                true => Vec::new(),
+                false => serde_json::to_vec(entries).unwrap_or_default(),
+            };
             store.set_policy_state(bytes);
         }
     }

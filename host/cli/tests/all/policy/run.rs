@@ -396,6 +396,34 @@ fn what_a_policy_remembers_lasts_for_the_run_and_no_longer() {
 }
 
 #[test]
+fn name_servers_are_read_as_the_plugin_reads_them() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut long = b"nameserver 192.0.2.1\nsearch \xff\n".to_vec();
+    let short = place.file("short", &long);
+    long.resize((1 << 20) + 1, b'#');
+    let files = [
+        (short, Ok("10.1.0.2/29".to_owned())),
+        (place.file("long", long), Err(5)),
+        ("/dev/null".into(), Ok("10.1.0.2/29".to_owned())),
+        ("/dev/zero".into(), Err(5)),
+        (place.path("none"), Err(5)),
+        (pipe, Err(5)),
+    ];
+    for (path, wanted) in files {
+        let config = place.config(json!({ "subnet": "10.1.0.0/29", "resolvConf": path }));
+        let dry = place.dry(&config, &[]).remove(0);
+        let real = place.plugin("ADD", "dry-run", "", &config).json();
+        assert_eq!(dry["answer"], real, "{path:?}");
+        assert_eq!(answer(&real), wanted, "{path:?}");
+        place.plugin("DEL", "dry-run", "", &config).ok();
+        let _ = fs::remove_file(place.path("d/n/last_reserved_ip.0"));
+    }
+}
+
+#[test]
 fn configurations_that_cannot_be_read_are_told() {
     let place = Place::new();
     policy(&[&"run", &place.path("none.conf")]).fails("none.conf: No such file");

@@ -3,9 +3,9 @@
 //!
 //! How the canonical ABI lays out what is passed: a request begins at the
 //! address that `choose` is called with, its number of the set at 64, the
-//! remembered address at 80, time at 112 and seed at 120. An answer is its
+//! remembered address at 76, time at 104 and seed at 112. An answer is its
 //! case, and at 4 and 8 where a list or text is and how long. An address is
-//! its case, and at 8 the bits.
+//! its case, and from 4 on the bits.
 
 use std::path::Path;
 
