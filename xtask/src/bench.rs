@@ -22,6 +22,21 @@ pub(crate) fn run(go_plugins: &Path, counts: &str) -> Outcome {
             .arg(plugins.join("host-local"))
             .args(["--counts", counts]),
     )?;
+    println!("\nchoosing an address: strategies, and a policy");
+    let policies = build::policies()?;
+    let zones = policies.join("zones.wasm");
+    let config = r#"{"zones":{},"default":["10.0.0.0/16"]}"#;
+    shell::run(
+        program("python3")
+            .args([
+                "conformance/host-local/bench-choosing.py",
+                "dist/bin/host-local",
+                "--policy",
+            ])
+            .arg(policies.join("you-decide.wasm"))
+            .arg("--policy")
+            .arg(format!("{}={config}", zones.display())),
+    )?;
     println!("\nthe bridge, ours and Go's in turn, host-local included");
     shell::run(
         program("python3")

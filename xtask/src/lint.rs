@@ -16,6 +16,20 @@ pub(crate) fn run() -> Outcome {
         "-D",
         "warnings",
     ]))?;
+    // What is compiled for components only.
+    shell::run(cargo().args([
+        "clippy",
+        "--locked",
+        "--target",
+        "wasm32-unknown-unknown",
+        "--package",
+        "wipam-plugin",
+        "--package",
+        "wipam-policy-you-decide",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
     shell::run(
         cargo()
             .args([

@@ -34,6 +34,8 @@ enum Task {
     Lint,
     /// Build static release binaries and the component into dist/.
     Dist,
+    /// Build the example policies into dist/policies/, with dist/bin/wipam.
+    Policies,
     /// Compare with the Go plugins, and the component with native code.
     Bench {
         /// A directory with the Go plugins: scripts/get-go-plugins fills one.
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(),
         Task::Lint => lint::run(),
         Task::Dist => build::dist().map(|_| ()),
+        Task::Policies => build::policies().map(|_| ()),
         Task::Bench { go_plugins, counts } => bench::run(&go_plugins, &counts),
         Task::Setup => setup::everything(),
     };
