@@ -79,6 +79,9 @@ const policies = {
   choose() {
     throw new Error('a policy was asked');
   },
+  ready() {
+    throw new Error('a policy was to be ready');
+  },
   released() {
     throw new Error('a policy was told of a release');
   },

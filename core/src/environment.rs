@@ -51,6 +51,9 @@ pub trait Environment {
         view: &View,
     ) -> Result<Decision, PolicyFailure>;
 
+    /// Whether a policy can be put a request to. It is not asked anything.
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure>;
+
     /// Tells a policy of a release, if it wants to know.
     fn released(
         &mut self,

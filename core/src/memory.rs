@@ -113,6 +113,10 @@ impl Environment for MemoryStore {
         Err(no_policies(setting))
     }
 
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure> {
+        Err(no_policies(setting))
+    }
+
     fn released(
         &mut self,
         _: &mut Self,

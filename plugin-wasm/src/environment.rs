@@ -64,6 +64,10 @@ impl Environment for Imports {
         .map_err(convert::failure)
     }
 
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure> {
+        policies::ready(&convert::to_setting(setting)).map_err(convert::failure)
+    }
+
     fn released(
         &mut self,
         store: &mut Network,

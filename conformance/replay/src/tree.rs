@@ -224,6 +224,10 @@ impl Environment for World {
         })
     }
 
+    fn ready(&mut self, _: &Setting) -> Result<(), PolicyFailure> {
+        Ok(())
+    }
+
     fn released(
         &mut self,
         _: &mut MemoryStore,

@@ -7,6 +7,7 @@ use super::Frame;
 use crate::config::{Config, ConfigError};
 use crate::environment::Environment;
 use crate::error::Fault;
+use crate::policy::OnFailure;
 use crate::pool::{HoldBack, first_givable};
 use crate::settings::{Cooldown, WhenFull};
 use crate::store::{Access, Location, StoreError};
@@ -20,6 +21,13 @@ pub(crate) fn status<E: Environment>(
     let unusable = |error: ConfigError| Fault::Unavailable(error.to_string());
     let config = Config::read(frame.document, frame.args, version).map_err(unusable)?;
     let location = location.map_err(unusable)?;
+    // Where the strategy takes over from a policy that fails, ADD works.
+    if let Some(policy) = &config.choosing.policy
+        && policy.on_failure == OnFailure::Deny
+    {
+        let ready = frame.environment.ready(policy);
+        ready.map_err(|failure| Fault::Unavailable(failure.to_string()))?;
+    }
     let failed = |error: StoreError| Fault::Unavailable(error.to_string());
     let Some(mut store) = frame
         .environment

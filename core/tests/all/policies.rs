@@ -509,3 +509,15 @@ fn broken_settings_keep_nothing_from_being_released() {
         );
     }
 }
+
+#[test]
+fn status_fails_where_an_add_would_for_want_of_the_policy() {
+    for (on_failure, wanted) in [("deny", 50), ("built-in", 0)] {
+        let mut net = Net::new(&format!(
+            r#""subnet":"10.1.0.0/29","policy":{{"component":"/p.wasm","onFailure":"{on_failure}"}}"#
+        ));
+        assert_eq!(net.status(), 0, "{on_failure}");
+        net.world.unready = Some("policy /p.wasm could not be read".to_owned());
+        assert_eq!(net.status(), wanted, "{on_failure}");
+    }
+}

@@ -260,6 +260,8 @@ pub(crate) struct World {
     pub(crate) quiet: bool,
     /// What the policy answers next.
     pub(crate) answers: VecDeque<Result<Answer, String>>,
+    /// Why it could not answer, if it could not.
+    pub(crate) unready: Option<String>,
     /// What it was asked.
     pub(crate) asked: Vec<(Request, View)>,
     /// What it was told.
@@ -316,6 +318,13 @@ impl Environment for World {
                 by: "policy /p.wasm".to_owned(),
             })
             .map_err(PolicyFailure::Policy)
+    }
+
+    fn ready(&mut self, _: &Setting) -> Result<(), PolicyFailure> {
+        match &self.unready {
+            None => Ok(()),
+            Some(text) => Err(PolicyFailure::Policy(text.clone())),
+        }
     }
 
     fn released(

@@ -136,6 +136,10 @@ impl Environment for Host {
             })
     }
 
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure> {
+        self.policies().ready(setting)
+    }
+
     fn released(
         &mut self,
         store: &mut DiskStore,

@@ -113,6 +113,12 @@ impl<E: Environment + 'static> policies::Host for State<E> {
             .map_err(convert::policy::failure))
     }
 
+    fn ready(&mut self, setting: policies::Setting) -> Result<Result<(), policies::Failure>> {
+        let setting = convert::policy::setting(setting, "null");
+        let ready = self.environment.ready(&setting);
+        Ok(ready.map_err(convert::policy::failure))
+    }
+
     fn released(
         &mut self,
         network: Resource<Network>,

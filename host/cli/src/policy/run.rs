@@ -349,6 +349,10 @@ impl Environment for DryRun {
         })
     }
 
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure> {
+        self.policies.ready(setting)
+    }
+
     fn released(
         &mut self,
         store: &mut MemoryStore,

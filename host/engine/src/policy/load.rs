@@ -147,11 +147,8 @@ pub(super) fn load(
     }
     let portable = read(opened)?;
     let name = &portable.name;
-    let known = Known {
-        digest: portable.digest.clone(),
-        watched: fit::is_composed(&portable.bytes),
-    };
-    let engine = engine(name, setting, known.watched)?;
+    let watched = fit::is_composed(&portable.bytes);
+    let engine = engine(name, setting, watched)?;
     let key = Key::new(&portable.digest);
     let cached = cache::get(folder, &key).and_then(|code| mapped(&engine, &code).ok());
     let component = match cached {
@@ -165,8 +162,20 @@ pub(super) fn load(
             component
         }
     };
+    let loaded = loaded(name.clone(), engine, component, watched, source)?;
+    let known = Known {
+        digest: portable.digest,
+        watched,
+        told: loaded.exports.released.is_some(),
+    };
     cache::note(folder, source, &known);
-    loaded(name.clone(), engine, component, known.watched, source)
+    Ok(loaded)
+}
+
+/// Whether a policy is known not to care about releases.
+pub(super) fn is_not_told(opened: &Opened, setting: &Setting) -> bool {
+    let known = cache::recall(cache::path(&setting.cache), &opened.source);
+    known.is_some_and(|known| !known.told)
 }
 
 fn engine(name: &Name, setting: &Setting, watched: bool) -> Result<Engine, PolicyFailure> {

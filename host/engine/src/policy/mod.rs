@@ -141,6 +141,12 @@ impl Policies {
         (decided, spent)
     }
 
+    /// Whether a request can be put to a policy. One that is not compiled yet
+    /// is compiled.
+    pub fn ready(&self, setting: &Setting) -> Result<(), PolicyFailure> {
+        self.load(setting).map(|_| ())
+    }
+
     /// Tells a policy of a release, if it wants to know. It sees reservations,
     /// but no ranges: the address may be of any set, or of none any more.
     pub fn released<S>(
@@ -153,6 +159,9 @@ impl Policies {
     where
         S: Store + PolicyState + Clone + 'static,
     {
+        if load::is_not_told(&load::open(setting)?, setting) {
+            return Ok(());
+        }
         let policy = self.load(setting)?;
         if policy.exports.released.is_none() {
             return Ok(());

@@ -32,6 +32,8 @@ pub(in crate::policy) struct Known {
     pub(in crate::policy) digest: String,
     /// Whether fuel alone does not bound it.
     pub(in crate::policy) watched: bool,
+    /// Whether it wants to be told of releases: if not, a DEL need not load it.
+    pub(in crate::policy) told: bool,
 }
 
 #[derive(Serialize, Deserialize)]

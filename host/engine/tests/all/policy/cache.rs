@@ -134,7 +134,8 @@ fn a_component_that_is_known_is_not_read() {
     setting.cache = cached.trial.setting.cache.clone();
     let digest = other.policies.install(&setting).unwrap().digest;
     let own = cached.trial.policies.is_compiled(&cached.trial.setting);
-    let wrong = text.replace(&own.unwrap().0, &digest);
+    let own_digest = own.unwrap().0;
+    let wrong = text.replace(&own_digest, &digest);
     assert_ne!(wrong, text);
     fs::write(&note, wrong).unwrap();
     assert_eq!(believed(), Ok(Answer::YouDecide));
@@ -147,6 +148,27 @@ fn a_component_that_is_known_is_not_read() {
     fs::write(&cached.trial.setting.component, component).unwrap();
     assert!(matches!(believed(), Ok(Answer::Candidates(_))));
     assert_eq!(fs::read_to_string(&note).unwrap(), text);
+
+    // One that does not want to be told of releases is not even loaded for it.
+    std::thread::sleep(Duration::from_millis(2100));
+    assert!(believed().is_ok());
+    fs::remove_file(
+        fs::read_dir(cached.trial.cache())
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .find(|file| file.to_string_lossy().contains(&own_digest))
+            .unwrap(),
+    )
+    .unwrap();
+    let told = Policies::new(NoCompiler).released(
+        &cached.trial.network,
+        &cached.trial.setting,
+        &super::trial::notice(),
+        |_| {},
+    );
+    assert_eq!(told, Ok(()));
+    assert!(believed().is_err());
+    assert_eq!(cached.run(), 1);
 
     // A note that is damaged, of others, or of another file is none.
     std::thread::sleep(Duration::from_millis(2100));

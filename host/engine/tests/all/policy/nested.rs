@@ -52,6 +52,10 @@ impl Environment for Host {
         self.policies.choose(store, setting, request, view, |_| {})
     }
 
+    fn ready(&mut self, setting: &Setting) -> Result<(), PolicyFailure> {
+        self.policies.ready(setting)
+    }
+
     fn released(
         &mut self,
         store: &mut Network,

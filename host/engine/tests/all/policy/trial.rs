@@ -143,7 +143,7 @@ pub(crate) fn view() -> View {
     }
 }
 
-fn notice() -> Notice {
+pub(super) fn notice() -> Notice {
     Notice {
         network: NetworkName::new("net").unwrap(),
         address: "10.1.0.9".parse().unwrap(),
