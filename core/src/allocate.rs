@@ -12,8 +12,9 @@ use crate::config::{Config, RepeatedAdd, Request};
 use crate::environment::Environment;
 use crate::names::{Attachment, NetworkName};
 use crate::pool::Seconds;
-use crate::range::{Range, Span};
+use crate::range::Range;
 use crate::range_set::RangeSet;
+use crate::span::Span;
 use crate::store::{Holder, Owner, Reservation, Store, StoreError};
 
 /// An address that an attachment got.

@@ -13,10 +13,12 @@ use crate::environment::Environment;
 use crate::names::{Attachment, NetworkName};
 use crate::notes;
 use crate::policy::{Answer, Decision, OnFailure, Pod, PolicyFailure, Request, Setting, View};
-use crate::pool::{Held, HoldBack, behind, first_givable};
-use crate::range::{Range, Span, from_number, to_number};
+use crate::pool::{Held, HoldBack, first_givable};
+use crate::range::Range;
 use crate::range_set::RangeSet;
 use crate::settings::{Strategy, WhenFull};
+use crate::span::behind;
+use crate::span::{Span, from_number, to_number};
 use crate::store::{Holder, Store, StoreError};
 
 /// How often chance is asked before the search goes on in order: enough for

@@ -35,6 +35,7 @@ pub mod range_set;
 pub mod result;
 pub mod route;
 pub mod settings;
+pub mod span;
 pub mod spans;
 pub mod store;
 pub mod valid;

@@ -12,8 +12,8 @@ use core::ops::Bound;
 use crate::environment::{Environment, Inputs};
 use crate::names::{Attachment, ContainerId};
 use crate::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
-use crate::pool::behind;
-use crate::range::{Span, from_number, to_number};
+use crate::span::behind;
+use crate::span::{Span, from_number, to_number};
 use crate::store::{
     Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
 };

@@ -7,9 +7,11 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::config::Config;
-use crate::pool::{HoldBack, behind};
-use crate::range::{Range, Span};
+use crate::pool::HoldBack;
+use crate::range::Range;
 use crate::range_set::RangeSet;
+use crate::span::Span;
+use crate::span::behind;
 use crate::store::{Holder, Store, StoreError};
 
 /// Addresses that are told one by one before the rest is told as a span.

@@ -8,7 +8,8 @@ use core::net::IpAddr;
 
 use crate::names::{Attachment, NetworkName};
 use crate::pool::HoldBack;
-use crate::range::{Range, Span};
+use crate::range::Range;
+use crate::span::Span;
 use crate::store::{Owner, StoreError};
 
 /// What a policy may use: `ipam.policy.limits`. A decision beyond it is a

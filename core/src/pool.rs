@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::fmt;
 use core::net::IpAddr;
 
-use crate::range::{Span, from_number, to_number};
+use crate::span::{Span, behind};
 use crate::store::{Past, Store, StoreError};
 
 /// Which free addresses are held back, and from whom.
@@ -120,12 +120,6 @@ pub fn next_givable<S: Store>(
         }
     }
     Ok(found)
-}
-
-/// What of `span` lies behind `address`.
-pub(crate) fn behind(address: IpAddr, span: Span) -> Option<Span> {
-    let next = from_number(address, to_number(address).checked_add(1)?)?;
-    Span::new(next, span.last())
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
-use crate::range::{Range, Span, from_number, to_number};
+use crate::range::Range;
+use crate::span::{Span, from_number, to_number};
 
 /// Ranges of one family without overlap, used one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]

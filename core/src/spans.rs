@@ -8,8 +8,7 @@ use core::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::address::{AddressError, parse_address, parse_prefix};
-use crate::pool::behind;
-use crate::range::{Span, from_number, to_number};
+use crate::span::{Span, before, behind, from_number, to_number};
 
 /// Why a text names no span.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,12 +138,6 @@ impl Spans {
         left.extend(rest);
         left
     }
-}
-
-/// What of `span` lies before `address`.
-fn before(address: IpAddr, span: Span) -> Option<Span> {
-    let last = from_number(address, to_number(address).checked_sub(1)?)?;
-    Span::new(span.first(), last)
 }
 
 #[cfg(test)]

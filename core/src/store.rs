@@ -11,7 +11,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use crate::names::{Attachment, ContainerId, InterfaceName, NetworkName};
-use crate::range::Span;
+use crate::span::Span;
 
 /// Who a reservation is for, as its record says.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,8 @@ use core::net::IpAddr;
 
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::policy::{Answer, Decision, Limits, Notice, PolicyFailure, Request, Setting, View};
-use wipam_core::range::{Range, Span};
+use wipam_core::range::Range;
+use wipam_core::span::Span;
 use wipam_core::store::{
     Access, Holder, Location, Owner, Past, Reservation, StoreError, StoreErrorKind,
 };

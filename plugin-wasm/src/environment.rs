@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use wipam_core::environment::{Environment, Inputs};
 use wipam_core::names::{Attachment, ContainerId};
 use wipam_core::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{Access, Holder, Location, Owner, Past, Reservation, Store, StoreError};
 
 use crate::bindings::wipam::ipam::{environment, policies, storage};

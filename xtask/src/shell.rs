@@ -8,10 +8,8 @@ use crate::Outcome;
 
 /// The root of the checkout.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("..")
-        .components()
-        .collect()
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
 }
 
 /// Where cargo puts what it builds.

@@ -14,7 +14,7 @@ use wipam_core::memory::MemoryStore;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
 use wipam_core::parameters::Invocation;
 use wipam_core::policy::{Answer, Decision, Notice, PolicyFailure, Request, Setting, View};
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{
     Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
 };

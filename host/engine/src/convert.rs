@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use wasmtime::{Error, Result};
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NameError, NetworkName};
 use wipam_core::parameters::Invocation;
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{
     Access, Holder, LONGEST_KEY, Location, Owner, Past, Reservation, StoreError, StoreErrorKind,
 };

@@ -8,7 +8,7 @@ macro_rules! store_by_ledger {
             use std::net::IpAddr;
 
             use wipam_core::names::{Attachment, ContainerId};
-            use wipam_core::range::Span;
+            use wipam_core::span::Span;
             use wipam_core::store::{
                 Holder, Owner, Past, PolicyState, Reservation, Store, StoreError,
             };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use wipam_core::range::{from_number, to_number};
+use wipam_core::span::{from_number, to_number};
 
 /// The next address of its family, if there is one.
 pub(crate) fn after(address: IpAddr) -> Option<IpAddr> {

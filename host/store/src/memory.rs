@@ -230,7 +230,7 @@ mod tests {
     use std::net::IpAddr;
 
     use wipam_core::names::{Attachment, ContainerId, InterfaceName};
-    use wipam_core::range::Span;
+    use wipam_core::span::Span;
     use wipam_core::store::{Holder, Store};
 
     use super::*;

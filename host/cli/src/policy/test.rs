@@ -13,7 +13,8 @@ use wipam_core::policy::{
     Answer, Limits, Notice, OnFailure, Pod, PolicyFailure, Request, Setting, View,
 };
 use wipam_core::pool::HoldBack;
-use wipam_core::range::{Range, RangeSpec, Span};
+use wipam_core::range::{Range, RangeSpec};
+use wipam_core::span::Span;
 use wipam_core::store::{Access, Owner, Store};
 use wipam_engine::policy::{InProcess, Policies};
 use wipam_policy::cases::{Case, ReleasedSpec, RequestSpec, Want, read};

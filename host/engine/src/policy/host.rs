@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use wipam_core::policy::{Limits, View};
 use wipam_core::pool::HoldBack;
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 
 use super::limits::Limiter;
 use super::log::Log;

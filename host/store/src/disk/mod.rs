@@ -184,7 +184,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use wipam_core::names::{Attachment, ContainerId, InterfaceName, NetworkName};
-    use wipam_core::range::Span;
+    use wipam_core::span::Span;
     use wipam_core::store::Store;
 
     use super::*;

@@ -11,7 +11,7 @@ mod table;
 
 use std::net::IpAddr;
 
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::Past;
 
 use crate::beside::{Beside, Content, Kept};

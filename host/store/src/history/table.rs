@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use wipam_core::range::{Span, to_number};
+use wipam_core::span::{Span, to_number};
 use wipam_core::store::Past;
 use xxhash_rust::xxh3::xxh3_64;
 

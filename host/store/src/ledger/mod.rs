@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use wipam_core::names::{Attachment, ContainerId};
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{
     Access, Holder, LONGEST_KEY, Owner, Past, PolicyState, Reservation, Store, StoreError,
 };

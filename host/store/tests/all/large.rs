@@ -16,7 +16,7 @@ fn filled(count: u32) -> Place {
     place
 }
 
-fn first(count: u32) -> wipam_core::range::Span {
+fn first(count: u32) -> wipam_core::span::Span {
     span("10.0.0.0", &nth(count).to_string())
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{Access, Holder, Store};
 use wipam_store::DiskStore;
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName, NetworkName};
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{Access, Location, Owner, Reservation, Store, StoreError};
 use wipam_store::{DiskStore, Settings};
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use wipam_core::memory::MemoryStore;
 use wipam_core::names::{Attachment, ContainerId, InterfaceName};
-use wipam_core::range::Span;
+use wipam_core::span::Span;
 use wipam_core::store::{
     Holder, Owner, Past, PolicyState, Reservation, Store, StoreError, StoreErrorKind,
 };

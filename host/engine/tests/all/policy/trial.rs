@@ -9,7 +9,8 @@ use wipam_core::policy::{
     Answer, Limits, Notice, OnFailure, Pod, PolicyFailure, Request, Setting, View,
 };
 use wipam_core::pool::HoldBack;
-use wipam_core::range::{Range, RangeSpec, Span};
+use wipam_core::range::{Range, RangeSpec};
+use wipam_core::span::Span;
 use wipam_core::store::Owner;
 use wipam_engine::policy::{Compiler, InProcess, Policies, Spent};
 

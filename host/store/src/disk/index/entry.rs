@@ -104,5 +104,5 @@ impl Entry {
 }
 
 pub(super) fn octets(address: IpAddr) -> [u8; 16] {
-    wipam_core::range::to_number(address).to_be_bytes()
+    wipam_core::span::to_number(address).to_be_bytes()
 }
