@@ -1,7 +1,7 @@
 //! Choosing an address that nobody asked for by name, and reserving it.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
@@ -12,21 +12,16 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::names::{Attachment, NetworkName};
 use crate::notes;
-use crate::policy::{Answer, Decision, OnFailure, Pod, PolicyFailure, Request, Setting, View};
 use crate::pool::{Held, HoldBack, first_givable};
 use crate::range::Range;
 use crate::range_set::RangeSet;
 use crate::settings::{Strategy, WhenFull};
-use crate::span::behind;
-use crate::span::{Span, from_number, to_number};
+use crate::span::{Span, behind, from_number, to_number};
 use crate::store::{Holder, Store, StoreError};
 
 /// How often chance is asked before the search goes on in order: enough for
 /// each free address to be as likely as any other until a pool is nearly full.
 const DRAWS: u64 = 16;
-
-/// Most characters of a policy's words that are passed on.
-const LONGEST_REASON: usize = 500;
 
 /// What came of choosing.
 pub(crate) enum Choice<'a> {
@@ -91,7 +86,7 @@ impl<'a, E: Environment> Chooser<'a, E> {
     }
 
     /// Reserves an address if it may be given: its range, if it was.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         set: &'a RangeSet,
         address: IpAddr,
@@ -104,7 +99,7 @@ impl<'a, E: Environment> Chooser<'a, E> {
     }
 
     /// The last address that who asks had, if it can be given.
-    fn remembered(
+    pub(crate) fn remembered(
         &mut self,
         set: &RangeSet,
         hold_back: &HoldBack,
@@ -320,7 +315,7 @@ impl<'a, E: Environment> Chooser<'a, E> {
     /// Where the round robin of a set stands. Its own marker counts; but sets
     /// that come and go with `ipRanges` shift the numbers, so one left under
     /// another number will do, too.
-    fn last_reserved(
+    pub(crate) fn last_reserved(
         &mut self,
         index: usize,
         set: &RangeSet,
@@ -335,176 +330,9 @@ impl<'a, E: Environment> Chooser<'a, E> {
             .find(|address| set.find(*address).is_some()))
     }
 
-    /// Puts the choice to a policy. `None`: it is left to the built-in rules.
-    fn ask(
-        &mut self,
-        setting: &Setting,
-        index: usize,
-        set: &'a RangeSet,
-        hold_back: &HoldBack,
-    ) -> Result<Option<(IpAddr, &'a Range)>, AllocateError> {
-        let request = self.request(setting, index, set, hold_back)?;
-        let view = View {
-            ranges: set.ranges().to_vec(),
-            spans: set.givable(),
-            hold_back: hold_back.clone(),
-            last_reserved: self.last_reserved(index, set)?,
-        };
-        let decided = self
-            .environment
-            .choose(self.store, setting, &request, &view);
-        let failure = match decided {
-            Ok(Decision { answer, by }) => match answer {
-                Answer::YouDecide => {
-                    self.note(|| format!("{by} leaves the choice to the built-in strategy"));
-                    return Ok(None);
-                }
-                Answer::Nothing(reason) => {
-                    return Err(AllocateError::Denied {
-                        set: index,
-                        policy: setting.component.clone(),
-                        reason: plain(&reason),
-                    });
-                }
-                Answer::Candidates(candidates) => {
-                    match self.first_of(set, &candidates, hold_back)? {
-                        Ok(found) => {
-                            self.note(|| format!("{}: chosen by {by}", found.0));
-                            return Ok(Some(found));
-                        }
-                        Err(fault) => format!("{by} {fault}"),
-                    }
-                }
-            },
-            Err(PolicyFailure::Store(cause)) => return Err(cause.into()),
-            Err(PolicyFailure::Policy(failure)) => failure,
-        };
-        match setting.on_failure {
-            OnFailure::Deny => Err(AllocateError::Policy {
-                set: index,
-                failure,
-            }),
-            OnFailure::BuiltIn => {
-                let strategy = self.config.choosing.strategy.name();
-                self.environment.warn(&format!(
-                    "{failure}; the built-in strategy chooses ({strategy})"
-                ));
-                Ok(None)
-            }
-        }
-    }
-
-    fn request(
-        &mut self,
-        setting: &Setting,
-        index: usize,
-        set: &RangeSet,
-        hold_back: &HoldBack,
-    ) -> Result<Request, StoreError> {
-        let args = &self.config.args;
-        let arg = |name: &str| {
-            let found = args.iter().rev().find(|(key, _)| key == name);
-            found.map(|(_, value)| value.clone())
-        };
-        let inputs = self.environment.inputs();
-        let pod = arg("K8S_POD_NAMESPACE").zip(arg("K8S_POD_NAME"));
-        Ok(Request {
-            network: self.network.clone(),
-            attachment: self.attachment.clone(),
-            pod: pod.map(|(namespace, name)| Pod {
-                namespace,
-                name,
-                uid: arg("K8S_POD_UID"),
-            }),
-            args: args.clone(),
-            set: number(index),
-            config: setting.config.clone(),
-            remembered: self.remembered(set, hold_back)?,
-            time_ms: inputs.time_ms,
-            seed: inputs.seed,
-        })
-    }
-
-    /// Reserves the first of a policy's candidates that can be given. What is
-    /// taken or held back is passed over, since a policy need not look; what
-    /// may not be given at all it could have known.
-    fn first_of(
-        &mut self,
-        set: &'a RangeSet,
-        candidates: &[IpAddr],
-        hold_back: &HoldBack,
-    ) -> Result<Result<(IpAddr, &'a Range), String>, StoreError> {
-        let mut passed_over = Vec::new();
-        let mut kept = Vec::new();
-        let mut cooling = Vec::new();
-        for address in candidates.iter().copied() {
-            if let Some(rule) = notes::why_not(self.config, set, address) {
-                return Ok(Err(format!("answered {address}, which {rule}")));
-            }
-            match self.store.holder(address)? {
-                Holder::Nobody => {}
-                Holder::Owner(owner) => {
-                    passed_over.push(format!("{address} is held by {owner}"));
-                    continue;
-                }
-                Holder::Foreign => {
-                    passed_over.push(format!("a file that is no record has the name {address}"));
-                    continue;
-                }
-            }
-            let held = match hold_back.is_off() {
-                true => None,
-                false => self.store.past(address)?.and_then(|p| hold_back.holds(&p)),
-            };
-            if let Some(held) = &held {
-                passed_over.push(format!("{address} is {held}"));
-            }
-            match held {
-                Some(Held::Kept { .. }) => kept.push(address),
-                Some(Held::Cooling { .. }) => cooling.push(address),
-                None => {
-                    if let Some(range) = self.take(set, address)? {
-                        self.note_all(&passed_over);
-                        return Ok(Ok((address, range)));
-                    }
-                    passed_over.push(format!("{address} was taken meanwhile"));
-                }
-            }
-        }
-        self.note_all(&passed_over);
-        let may_use = self.config.choosing.cooldown.map(|c| c.when_full) == Some(WhenFull::Use);
-        let last_resort = cooling.into_iter().filter(|_| may_use);
-        for address in kept.into_iter().chain(last_resort) {
-            if let Some(range) = self.take(set, address)? {
-                return Ok(Ok((address, range)));
-            }
-        }
-        const SHOWN: usize = 3;
-        Ok(Err(if passed_over.is_empty() {
-            "answered a list without any address".to_string()
-        } else {
-            let shown = passed_over.iter().take(SHOWN).cloned().collect::<Vec<_>>();
-            let more = passed_over.len().saturating_sub(SHOWN);
-            let more = match more {
-                0 => String::new(),
-                more => format!(" (and {more} more)"),
-            };
-            format!(
-                "answered no address that can be given: {}{more}",
-                shown.join("; ")
-            )
-        }))
-    }
-
-    fn note(&mut self, text: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, text: impl FnOnce() -> String) {
         if self.environment.noting() {
             self.environment.note(&text());
-        }
-    }
-
-    fn note_all(&mut self, texts: &[String]) {
-        for text in texts {
-            self.note(|| text.clone());
         }
     }
 
@@ -525,7 +353,7 @@ impl<'a, E: Environment> Chooser<'a, E> {
 }
 
 /// Numbers of range sets are small.
-fn number(index: usize) -> u32 {
+pub(crate) fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
@@ -563,15 +391,11 @@ fn rotated(parts: Vec<(Span, &Range)>, start: Option<IpAddr>) -> Vec<(Span, &Ran
     order
 }
 
-/// Words of a policy, fit to be printed: one line, and not too long.
-fn plain(words: &str) -> String {
-    let printable = words.chars().map(|c| if c.is_control() { ' ' } else { c });
-    printable.take(LONGEST_REASON).collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
     use crate::range::RangeSpec;
     use crate::spans::parse_span;
@@ -653,11 +477,5 @@ mod tests {
             text(&rotated(parts(&order[1..2], &range), None)),
             "10.1.0.4-10.1.0.4"
         );
-    }
-
-    #[test]
-    fn words_of_a_policy_are_one_line_of_bounded_length() {
-        assert_eq!(plain("a\r\nb\u{9b}31mc"), "a  b 31mc");
-        assert_eq!(plain(&"ß".repeat(1000)).chars().count(), LONGEST_REASON);
     }
 }

@@ -41,6 +41,7 @@ pub mod store;
 pub mod valid;
 pub mod version;
 
+mod ask;
 mod choose;
 mod commands;
 mod notes;

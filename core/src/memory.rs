@@ -12,8 +12,7 @@ use core::ops::Bound;
 use crate::environment::{Environment, Inputs};
 use crate::names::{Attachment, ContainerId};
 use crate::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
-use crate::span::behind;
-use crate::span::{Span, from_number, to_number};
+use crate::span::{Span, behind, from_number, to_number};
 use crate::store::{
     Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
 };

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
+use serde::Serialize;
+
 use crate::names::{Attachment, NetworkName};
 use crate::pool::HoldBack;
 use crate::range::Range;
@@ -14,7 +16,8 @@ use crate::store::{Owner, StoreError};
 
 /// What a policy may use: `ipam.policy.limits`. A decision beyond it is a
 /// failure of the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// `fuel`: units, about one per instruction and per nanosecond.
     pub fuel: u64,

@@ -36,23 +36,10 @@ struct Report {
     imports: Vec<String>,
     not_granted: Vec<String>,
     exports: Vec<String>,
-    limits: LimitsReport,
+    limits: Limits,
     trial: Option<Trial>,
     /// What is wrong with it; nothing if it can be used.
     faults: Vec<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LimitsReport {
-    fuel: u64,
-    memory: u64,
-    table_elements: u32,
-    instances: u32,
-    stack: u32,
-    lifted: u64,
-    component: u64,
-    state: u32,
 }
 
 impl Check {
@@ -82,7 +69,7 @@ impl Check {
             imports: description.imports,
             not_granted: description.not_granted,
             exports: description.exports,
-            limits: setting.limits.into(),
+            limits: setting.limits,
             trial,
             faults,
         };
@@ -129,31 +116,6 @@ fn faults(description: &Description) -> Vec<String> {
     faults
 }
 
-impl From<Limits> for LimitsReport {
-    fn from(limits: Limits) -> Self {
-        let Limits {
-            fuel,
-            memory,
-            table_elements,
-            instances,
-            stack,
-            lifted,
-            component,
-            state,
-        } = limits;
-        Self {
-            fuel,
-            memory,
-            table_elements,
-            instances,
-            stack,
-            lifted,
-            component,
-            state,
-        }
-    }
-}
-
 impl Report {
     fn print(&self) {
         let none = || "none of ours".to_owned();
@@ -161,7 +123,7 @@ impl Report {
         println!("  world    {}", self.world.clone().unwrap_or_else(none));
         println!("  imports  {}", list(&self.imports));
         println!("  exports  {}", list(&self.exports));
-        let LimitsReport {
+        let Limits {
             fuel,
             memory,
             table_elements,

@@ -39,7 +39,7 @@ pub use failure::Spent;
 use host::Pool;
 #[cfg(feature = "compile")]
 pub use inspect::{Description, World, inspect};
-use load::Loaded;
+use load::{Loaded, Opened};
 
 /// Most candidates that an answer may have.
 const MOST_CANDIDATES: usize = 1024;
@@ -159,10 +159,11 @@ impl Policies {
     where
         S: Store + PolicyState + Clone + 'static,
     {
-        if load::is_not_told(&load::open(setting)?, setting) {
+        let opened = load::open(setting)?;
+        if load::is_not_told(&opened, setting) {
             return Ok(());
         }
-        let policy = self.load(setting)?;
+        let policy = self.loaded(opened, setting)?;
         if policy.exports.released.is_none() {
             return Ok(());
         }
@@ -202,7 +203,10 @@ impl Policies {
     }
 
     fn load(&self, setting: &Setting) -> Result<Arc<Loaded>, PolicyFailure> {
-        let opened = load::open(setting)?;
+        self.loaded(load::open(setting)?, setting)
+    }
+
+    fn loaded(&self, opened: Opened, setting: &Setting) -> Result<Arc<Loaded>, PolicyFailure> {
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = last().as_ref()
             && loaded.is_from(&opened.source)
