@@ -64,6 +64,8 @@ pub enum AllocateError {
         ranges: String,
         /// Whether there is nothing in it that could ever be given.
         hollow: bool,
+        /// Whether `exclude` or `static` keep some of it from being given.
+        barred: bool,
         /// The free addresses that are cooling, if there are any.
         cooling: Option<Cooling>,
     },
@@ -151,8 +153,14 @@ impl fmt::Display for AllocateError {
                 set,
                 ranges,
                 hollow,
+                barred,
                 cooling,
             } => {
+                let rest = if *barred {
+                    "reserved, excluded or static"
+                } else {
+                    "reserved"
+                };
                 write!(
                     f,
                     "failed to allocate for range {set}: no IP addresses available in range set: \
@@ -163,10 +171,10 @@ impl fmt::Display for AllocateError {
                         "rangeStart, rangeEnd, exclude and static leave nothing but gateway, \
                          network and broadcast addresses)",
                     ),
-                    None => f.write_str("every address is reserved)"),
+                    None => write!(f, "every address is {rest})"),
                     Some(Cooling { count, next_ms }) => write!(
                         f,
-                        "{count} {}, the next can be given in {}; every other address is reserved)",
+                        "{count} {}, the next can be given in {}; every other address is {rest})",
                         if *count == 1 {
                             "is cooling"
                         } else {
@@ -372,6 +380,7 @@ impl<'a, E: Environment> Taken<'a, E> {
                 set: index,
                 ranges: set.to_string(),
                 hollow: set.givable().is_empty(),
+                barred: self.chooser.config.bars_some_of(set),
                 cooling,
             }),
         }

@@ -327,6 +327,13 @@ impl Config {
         Ok(config.with_prefix_warnings().with_choosing_warnings())
     }
 
+    /// Whether `exclude` or `static` name addresses of a set.
+    pub(crate) fn bars_some_of(&self, set: &RangeSet) -> bool {
+        let lists = [&self.exclude, &self.reserved_for_requests];
+        let mut ranges = set.ranges().iter().map(Range::span);
+        ranges.any(|range| lists.iter().any(|list| !list.overlapping(range).is_empty()))
+    }
+
     /// Settings that contradict each other, or come to nothing.
     fn with_choosing_warnings(mut self) -> Self {
         let mut say = |text: String| self.warnings.push(text);

@@ -55,10 +55,11 @@ pub(crate) fn status<E: Environment>(
             return Err(Fault::Unavailable(format!(
                 "network {}, range set {index}: every address of {set} is reserved{}",
                 location.network,
-                if hold_back.is_off() {
-                    ""
-                } else {
-                    " or cooling"
+                match (config.bars_some_of(set), hold_back.is_off()) {
+                    (false, true) => "",
+                    (false, false) => " or cooling",
+                    (true, true) => ", excluded or static",
+                    (true, false) => ", excluded, static or cooling",
                 }
             )));
         }

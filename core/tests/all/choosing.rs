@@ -24,7 +24,11 @@ fn what_is_excluded_is_given_to_nobody() {
     let (given, refused) = net.fill("x");
     assert_eq!(given, ips(&["10.1.0.6"]));
     assert_eq!(refused.code, 11);
-    assert!(refused.message.contains("every address is reserved"));
+    assert!(
+        refused
+            .message
+            .contains("every address is reserved, excluded or static")
+    );
     assert!(net.world.warnings.is_empty(), "{:?}", net.world.warnings);
 }
 
