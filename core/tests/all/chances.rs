@@ -117,7 +117,10 @@ struct Model {
     held: BTreeMap<IpAddr, (String, Key)>,
     /// Who had it, and when it was released.
     pasts: BTreeMap<IpAddr, (Key, u64)>,
-    latest: BTreeMap<(u8, usize), IpAddr>,
+    /// To whom each address was given last, as far as anybody was named, and
+    /// how many were given before.
+    given: BTreeMap<IpAddr, ((u8, usize), usize)>,
+    gifts: usize,
     marks: BTreeMap<usize, IpAddr>,
 }
 
@@ -130,12 +133,19 @@ enum Tier {
 }
 
 impl Model {
+    /// Of the addresses that were given to somebody last, the latest.
+    fn latest(&self, key: (u8, usize)) -> Option<IpAddr> {
+        let theirs = self.given.iter().filter(|(_, (to, _))| *to == key);
+        let latest = theirs.max_by_key(|(_, (_, order))| *order);
+        latest.map(|(address, _)| *address)
+    }
+
     fn tier(&self, setup: &Setup, address: IpAddr, key: Key, now: u64) -> Tier {
         let Some((had, then)) = self.pasts.get(&address) else {
             return Tier::Never;
         };
         let age = now - then;
-        let of_last = had.is_some_and(|had| self.latest.get(&had) == Some(&address));
+        let of_last = had.is_some_and(|had| self.latest(had) == Some(address));
         if had.is_some() && *had == key {
             Tier::Rested
         } else if setup.cooldown.is_some_and(|(s, _)| age < s * 1000) {
@@ -177,10 +187,10 @@ impl Model {
             of.filter(|a| tiers.contains(&self.tier(setup, *a, key, now)))
                 .collect()
         };
-        if let Some(own) = key.and_then(|key| self.latest.get(&key))
-            && of(&[Tier::Never, Tier::Rested]).contains(own)
+        if let Some(own) = key.and_then(|key| self.latest(key))
+            && of(&[Tier::Never, Tier::Rested]).contains(&own)
         {
-            return Ok([*own].into());
+            return Ok([own].into());
         }
         let by_strategy = match setup.cooldown {
             Some(_) => of(&[Tier::Never]),
@@ -305,10 +315,13 @@ impl Course {
                 let name = self.names.remove(usize::from(*nth) % self.names.len());
                 self.net.del(&name);
                 let now = self.net.now_ms();
-                let pasts = &mut self.model.pasts;
+                let (pasts, given) = (&mut self.model.pasts, &mut self.model.given);
                 self.model.held.retain(|address, (holder, key)| {
                     if *holder == name {
                         pasts.insert(*address, (*key, now));
+                        if key.is_none() {
+                            given.remove(address);
+                        }
                     }
                     *holder != name
                 });
@@ -328,7 +341,9 @@ impl Course {
                             self.model.held.insert(*address, (name.clone(), key));
                             self.model.marks.insert(set, *address);
                             if let Some(key) = key {
-                                self.model.latest.insert(key, *address);
+                                self.model.gifts += 1;
+                                let gift = (key, self.model.gifts);
+                                self.model.given.insert(*address, gift);
                             }
                         }
                         self.names.push(name);

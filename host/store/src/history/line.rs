@@ -44,6 +44,8 @@ impl Event {
 pub(crate) struct Note {
     pub(crate) event: Event,
     pub(crate) moment: Moment,
+    /// When the address was given to the key, where there is one.
+    pub(crate) given: Option<Moment>,
     pub(crate) key: Option<String>,
 }
 
@@ -252,6 +254,7 @@ mod tests {
         let note = Note {
             event: parsed.event,
             moment: parsed.moment,
+            given: None,
             key: parsed.key.map(|key| line.get(key).unwrap().to_owned()),
         };
         Some((parsed.address, note))
@@ -278,6 +281,7 @@ mod tests {
                     let note = Note {
                         event,
                         moment,
+                        given: None,
                         key: key.map(str::to_owned),
                     };
                     let line = text.strip_suffix('\n').unwrap();

@@ -104,6 +104,7 @@ impl History {
         let after = Note {
             event: Event::Had,
             moment: beside.now(),
+            given: Some(beside.now()),
             key: Some(key.to_owned()),
         };
         self.add(beside, address, after)
@@ -114,13 +115,12 @@ impl History {
         let before = self.read(beside)?.note(address);
         // Where the last line does not say that somebody got it, it is not
         // known who it was that had it.
-        let key = before
-            .filter(|note| note.event == Event::Had)
-            .and_then(|note| note.key);
+        let had = before.filter(|note| note.event == Event::Had);
         let after = Note {
             event: Event::Left,
             moment: beside.now(),
-            key,
+            given: had.as_ref().and_then(|note| note.given),
+            key: had.and_then(|note| note.key),
         };
         self.add(beside, address, after)
     }
@@ -135,6 +135,7 @@ impl History {
             let before = added.before.clone().unwrap_or(Note {
                 event: Event::Never,
                 moment: added.after.moment,
+                given: None,
                 key: None,
             });
             self.add(beside, added.address, before);

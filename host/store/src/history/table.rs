@@ -52,6 +52,9 @@ struct Entry {
     counts: bool,
     boot: u32,
     since_boot_ms: u64,
+    /// When it was given to its key: the boot, and the milliseconds since. The
+    /// time of the line itself, where that is not known.
+    given: (u32, u64),
     key: (u32, u32),
 }
 
@@ -82,6 +85,7 @@ impl Table {
                     counts: line.event != Event::Never,
                     boot,
                     since_boot_ms: line.moment.since_boot_ms,
+                    given: (boot, line.moment.since_boot_ms),
                     key: (number(start + key.start), number(start + key.end)),
                 });
             }
@@ -94,11 +98,17 @@ impl Table {
     }
 
     /// Puts an entry in the place of the one that its address had.
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, mut entry: Entry) {
         let place = self.place(entry.address);
         if let Some(former) = self.places.get(place)
             && let Some(former) = self.entries.get_mut(former)
         {
+            // One without a key repeats what was before a `had` that is taken
+            // back.
+            let has_key = entry.key.0 < entry.key.1;
+            if has_key && (former.event, entry.event) == (Event::Had, Event::Left) {
+                entry.given = former.given;
+            }
             self.addresses -= usize::from(former.counts);
             former.counts = false;
         }
@@ -150,8 +160,26 @@ impl Table {
             text.push_str(" \n");
         }
         let key = note.key.as_deref();
+        if let Some(given) = self.untold(address, note) {
+            line::render(&mut text, address, Event::Had, given, key);
+        }
         line::render(&mut text, address, note.event, note.moment, key);
         text
+    }
+
+    /// When an address was given, if a line that says who left it has to be
+    /// preceded by one that says so.
+    fn untold(&self, address: IpAddr, note: &Note) -> Option<Moment> {
+        let given = note.given.filter(|_| note.event == Event::Left)?;
+        let last = self.last(address);
+        let is_told =
+            last.is_some_and(|last| last.event == Event::Had && self.moment(last) == given);
+        // No boot is named after a later one: their order is that of the file.
+        let told = match given.boot == note.moment.boot {
+            true => given,
+            false => note.moment,
+        };
+        (!is_told).then_some(told)
     }
 
     /// Told that writing a line failed: some of it may be there.
@@ -161,30 +189,43 @@ impl Table {
 
     /// Told that a line was written.
     pub(super) fn added(&mut self, address: IpAddr, note: &Note) {
-        self.lines = self.lines.saturating_add(1 + usize::from(self.torn));
+        self.lines = self.lines.saturating_add(usize::from(self.torn));
         self.torn = false;
         self.latest = None;
         let start = number(self.text.len());
         self.text
             .extend(note.key.iter().flat_map(|key| key.bytes()));
-        let entry = Entry {
+        let key = (start, number(self.text.len()));
+        if let Some(given) = self.untold(address, note) {
+            self.line(address, Event::Had, given, key);
+        }
+        self.line(address, note.event, note.moment, key);
+    }
+
+    fn line(&mut self, address: IpAddr, event: Event, moment: Moment, key: (u32, u32)) {
+        self.lines = self.lines.saturating_add(1);
+        let boot = self.boots.number(moment.boot);
+        self.take(Entry {
             address,
-            event: note.event,
-            counts: note.event != Event::Never,
-            boot: self.boots.number(note.moment.boot),
-            since_boot_ms: note.moment.since_boot_ms,
-            key: (start, number(self.text.len())),
-        };
-        self.take(entry);
+            event,
+            counts: event != Event::Never,
+            boot,
+            since_boot_ms: moment.since_boot_ms,
+            given: (boot, moment.since_boot_ms),
+            key,
+        });
     }
 
     /// What the last line of an address says.
     pub(super) fn note(&self, address: IpAddr) -> Option<Note> {
         let entry = self.last(address)?;
+        let key = self.key(entry);
+        let given = key.as_ref().map(|_| self.at(entry.given));
         Some(Note {
             event: entry.event,
             moment: self.moment(entry),
-            key: self.key(entry),
+            given,
+            key,
         })
     }
 
@@ -201,7 +242,8 @@ impl Table {
         })
     }
 
-    /// The latest of the addresses that a key had last.
+    /// Of the addresses that a key had last, the one that it got last: in which
+    /// order they were released does not matter.
     pub(super) fn remembered(&mut self, key: &str) -> Option<IpAddr> {
         let latest = self.latest.take().unwrap_or_else(|| self.all_latest());
         let key = key.as_bytes();
@@ -221,7 +263,7 @@ impl Table {
             }
             let place = latest.find(xxh3_64(key), |at| self.has_key(at, key));
             let known = latest.get(place).and_then(|at| self.entries.get(at));
-            if known.is_none_or(|known| known.time() <= entry.time()) {
+            if known.is_none_or(|known| known.given <= entry.given) {
                 latest.set(place, at);
             }
         }
@@ -266,7 +308,7 @@ impl Table {
 
     /// Whether the file should be rewritten.
     pub(super) fn is_crowded(&self) -> bool {
-        self.lines > FEW.max(2 * self.addresses) || self.addresses > MOST
+        self.lines > FEW.max(3 * self.addresses) || self.addresses > MOST
     }
 
     /// The file that says what counts, without what is too much. To be read
@@ -277,14 +319,22 @@ impl Table {
             0..=MOST => 0,
             addresses => addresses - ROOM,
         };
+        let mut lines: Vec<(Event, (u32, u64), &Entry)> = Vec::new();
         for entry in self.aged().into_iter().skip(too_many) {
+            if entry.event == Event::Left && entry.given != entry.time() {
+                lines.push((Event::Had, entry.given, entry));
+            }
+            lines.push((entry.event, entry.time(), entry));
+        }
+        // In the order of time, by which boots are told apart.
+        lines.sort_by_key(|(_, time, _)| *time);
+        for (event, time, entry) in lines {
             let key = self.key(entry);
-            let moment = self.moment(entry);
             line::render(
                 &mut text,
                 entry.address,
-                entry.event,
-                moment,
+                event,
+                self.at(time),
                 key.as_deref(),
             );
         }
@@ -292,9 +342,13 @@ impl Table {
     }
 
     fn moment(&self, entry: &Entry) -> Moment {
+        self.at(entry.time())
+    }
+
+    fn at(&self, (boot, since_boot_ms): (u32, u64)) -> Moment {
         Moment {
-            boot: self.boots.of(entry.boot),
-            since_boot_ms: entry.since_boot_ms,
+            boot: self.boots.of(boot),
+            since_boot_ms,
         }
     }
 

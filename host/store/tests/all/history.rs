@@ -155,6 +155,38 @@ fn the_last_line_of_an_address_says_whose_it_was() {
     }
 }
 
+/// H52: the DEL of the old container may come after all of the new one's life.
+#[test]
+fn the_address_that_a_key_got_last_counts_in_whatever_order_they_are_released() {
+    for network in both() {
+        let now = |at| moment(BOOT, at);
+        network.add(nth(1), "c1", "a", now(1));
+        network.add(nth(2), "c2", "a", now(2));
+        network.del(nth(2), "c2", now(3));
+        network.del(nth(1), "c1", now(4));
+        assert_eq!(network.remembered("a", now(5)), Some(nth(2)));
+        // Taken back, it is what it was.
+        let mut store = network.open(Access::Reserve, true, now(6));
+        assert!(store.reserve(nth(1), &attachment("c3", "eth0")).unwrap());
+        store.remember(nth(1), "b").unwrap();
+        assert!(store.release(nth(1), &owner("c3")).unwrap());
+        drop(store);
+        assert_eq!(network.remembered("a", now(7)), Some(nth(2)));
+        assert_eq!(
+            network.past(nth(1), now(7)),
+            Some(past(nth(1), "a", false, 3))
+        );
+        // Lines enough for the file to be rewritten.
+        for at in 10..2_000 {
+            network.add(nth(3), "c4", "b", now(at));
+            network.del(nth(3), "c4", now(at));
+        }
+        assert_eq!(network.remembered("a", now(2_000)), Some(nth(2)));
+        let is = past(nth(2), "a", true, 1_997);
+        assert_eq!(network.past(nth(2), now(2_000)), Some(is));
+    }
+}
+
 #[test]
 fn a_record_that_somebody_removed_counts_from_when_it_was_given() {
     for network in both() {

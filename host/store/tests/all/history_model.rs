@@ -21,6 +21,8 @@ struct Known {
     /// Of its boot, in the order of boots.
     boot: usize,
     at: u64,
+    /// When its key got it: boot and time.
+    given: (usize, u64),
     /// To tell what happened in the same millisecond.
     turn: u64,
 }
@@ -63,7 +65,10 @@ impl World {
 
     fn know(&mut self, address: IpAddr, key: Option<String>, held: bool) {
         self.turn += 1;
+        let now = (self.boots.len(), self.at);
+        let had = self.model.known.get(&address).filter(|known| known.held);
         let known = Known {
+            given: had.filter(|_| !held).map_or(now, |had| had.given),
             key,
             held,
             boot: self.boots.len(),
@@ -82,11 +87,11 @@ impl World {
         }
     }
 
-    /// The last address that a key had and nobody had since.
+    /// The address that a key got last, of those that nobody had since.
     fn remembered(&self, key: &str) -> Option<IpAddr> {
         let known = self.model.known.iter();
         let theirs = known.filter(|(_, known)| known.key.as_deref() == Some(key));
-        let last = theirs.max_by_key(|(_, known)| (known.boot, known.at, known.turn));
+        let last = theirs.max_by_key(|(_, known)| (known.given, known.turn));
         last.map(|(address, _)| *address)
     }
 
@@ -193,6 +198,10 @@ impl World {
             self.turn += 1;
             if let Some(known) = self.model.known.get_mut(address) {
                 known.turn = self.turn;
+                // When it was given in an earlier boot is forgotten.
+                if known.given.0 != known.boot {
+                    known.given = (known.boot, known.at);
+                }
             }
         }
     }

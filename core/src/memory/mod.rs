@@ -1,5 +1,8 @@
 //! A store in memory, for tests, simulations and measurements.
 
+mod past;
+mod runs;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
@@ -12,33 +15,53 @@ use core::ops::Bound;
 use crate::environment::{Environment, Inputs};
 use crate::names::{Attachment, ContainerId};
 use crate::policy::{Decision, Notice, PolicyFailure, Request, Setting, View};
-use crate::span::{Span, behind, from_number, to_number};
+use crate::span::Span;
 use crate::store::{
-    Access, Holder, Location, Owner, Past, Reservation, Store, StoreError, StoreErrorKind,
+    Access, Holder, Location, Owner, Past, PolicyState, Reservation, Store, StoreError,
+    StoreErrorKind,
 };
+use past::{Event, Pasts};
+use runs::Runs;
 
 /// How many reservations make a page.
 const PAGE: usize = 256;
 
-/// Reservations in a map. Clones share them.
+/// Reservations in memory, and what is remembered of addresses, by the rules
+/// of the file store. What an operation costs hardly grows with their number.
+/// Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore(Rc<RefCell<Network>>);
 
 #[derive(Debug, Default)]
 struct Network {
     owners: BTreeMap<IpAddr, Owner>,
+    /// The addresses of each container.
+    held: BTreeMap<ContainerId, BTreeSet<IpAddr>>,
+    reserved: Runs,
+    /// Addresses that are reserved, or of which something is remembered.
+    used: Runs,
     last_reserved: BTreeMap<u32, IpAddr>,
     /// Whether releases are remembered.
     history: bool,
-    /// What was reserved since the store was opened: nobody has used it.
-    fresh: BTreeSet<IpAddr>,
-    /// The key that each address was remembered for since it was reserved.
-    had: BTreeMap<IpAddr, String>,
-    /// Who had an address last, and when that ended.
-    pasts: BTreeMap<IpAddr, (Option<String>, u64)>,
-    /// The last address of each key.
-    keys: BTreeMap<String, IpAddr>,
+    pasts: Pasts,
+    /// What was reserved since the store was opened, and what was remembered
+    /// of it before it was remembered again: nobody has used it.
+    fresh: BTreeMap<IpAddr, Option<Option<Event>>>,
+    changes: Changes,
     inputs: Inputs,
+    /// When the machine booted.
+    booted: u64,
+    state: Vec<u8>,
+    pending: Option<Vec<u8>>,
+}
+
+/// What became of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Those that became reserved.
+    pub reserved: Vec<IpAddr>,
+    /// Those that became free.
+    pub released: Vec<IpAddr>,
 }
 
 fn reservation((address, owner): (&IpAddr, &Owner)) -> Reservation {
@@ -65,6 +88,23 @@ impl MemoryStore {
         self.0.borrow_mut().inputs = inputs;
     }
 
+    /// Says that the machine boots: what was remembered before counts from now.
+    pub fn reboot(&self) {
+        let mut network = self.0.borrow_mut();
+        network.booted = network.inputs.time_ms;
+    }
+
+    /// Puts a record in its place, as if it had always been there; `false`
+    /// where there is one already.
+    pub fn put(&self, address: IpAddr, owner: Owner) -> bool {
+        self.0.borrow_mut().put(address, owner)
+    }
+
+    /// What became of addresses since this was asked last.
+    pub fn take_changes(&self) -> Changes {
+        core::mem::take(&mut self.0.borrow_mut().changes)
+    }
+
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -76,10 +116,11 @@ impl MemoryStore {
 impl Environment for MemoryStore {
     type Store = Self;
 
-    fn open(&mut self, location: &Location, _: Access) -> Result<Option<Self>, StoreError> {
+    fn open(&mut self, location: &Location, access: Access) -> Result<Option<Self>, StoreError> {
         let mut network = self.0.borrow_mut();
-        network.history |= location.history;
+        network.history |= location.history && access == Access::Reserve;
         network.fresh.clear();
+        network.pending = None;
         Ok(Some(self.clone()))
     }
 
@@ -136,11 +177,9 @@ fn no_policies(setting: &Setting) -> PolicyFailure {
 impl Store for MemoryStore {
     fn held_by(&mut self, container: &ContainerId) -> Result<Vec<Reservation>, StoreError> {
         let network = self.0.borrow();
-        let held = network
-            .owners
-            .iter()
-            .filter(|(_, owner)| owner.container == *container);
-        Ok(held.map(reservation).collect())
+        let held = network.held.get(container).into_iter().flatten();
+        let owners = held.filter_map(|address| network.owners.get_key_value(address));
+        Ok(owners.map(reservation).collect())
     }
 
     fn holder(&mut self, address: IpAddr) -> Result<Holder, StoreError> {
@@ -154,34 +193,16 @@ impl Store for MemoryStore {
     }
 
     fn next_free(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
-        let network = self.0.borrow();
-        let mut free = span.first();
-        for address in network
-            .owners
-            .range(span.first()..=span.last())
-            .map(|(address, _)| *address)
-        {
-            if address != free {
-                break;
-            }
-            match to_number(address)
-                .checked_add(1)
-                .and_then(|next| from_number(address, next))
-            {
-                Some(next) if next <= span.last() => free = next,
-                _ => return Ok(None),
-            }
-        }
-        Ok(Some(free))
+        Ok(self.0.borrow().reserved.first_gap(span))
     }
 
     fn reserve(&mut self, address: IpAddr, owner: &Attachment) -> Result<bool, StoreError> {
         let mut network = self.0.borrow_mut();
-        if network.owners.contains_key(&address) {
+        if !network.put(address, owner.into()) {
             return Ok(false);
         }
-        network.owners.insert(address, owner.into());
-        network.fresh.insert(address);
+        network.fresh.insert(address, None);
+        network.changes.reserved.push(address);
         Ok(true)
     }
 
@@ -190,12 +211,24 @@ impl Store for MemoryStore {
         if network.owners.get(&address) != Some(owner) {
             return Ok(false);
         }
-        let had = network.had.remove(&address);
-        if !network.fresh.remove(&address) && network.history {
-            let now = network.inputs.time_ms;
-            network.pasts.insert(address, (had, now));
+        network.remove(address);
+        match network.fresh.remove(&address) {
+            Some(remembered) => {
+                network.changes.reserved.retain(|fresh| *fresh != address);
+                if let Some(before) = remembered {
+                    network.pasts.set(address, before);
+                }
+            }
+            None => {
+                network.changes.released.push(address);
+                if network.history {
+                    let now = network.inputs.time_ms;
+                    network.pasts.left(address, now);
+                }
+            }
         }
-        Ok(network.owners.remove(&address).is_some())
+        network.forget_use(address);
+        Ok(true)
     }
 
     fn last_reserved(&mut self, index: u32) -> Result<Option<IpAddr>, StoreError> {
@@ -230,61 +263,105 @@ impl Store for MemoryStore {
     }
 
     fn next_unused(&mut self, span: Span) -> Result<Option<IpAddr>, StoreError> {
-        let mut rest = Some(span);
-        while let Some(span) = rest {
-            let Some(address) = self.next_free(span)? else {
-                break;
-            };
-            if !self.0.borrow().pasts.contains_key(&address) {
-                return Ok(Some(address));
-            }
-            rest = behind(address, span);
-        }
-        Ok(None)
+        Ok(self.0.borrow().used.first_gap(span))
     }
 
     fn past(&mut self, address: IpAddr) -> Result<Option<Past>, StoreError> {
-        let network = self.0.borrow();
-        Ok(network.past(address))
+        Ok(self.0.borrow().past(address))
     }
 
     fn released(&mut self, skip: u32) -> Result<Vec<Past>, StoreError> {
         let network = self.0.borrow();
-        let addresses = network.pasts.keys();
-        let mut pasts: Vec<Past> = addresses.filter_map(|a| network.past(*a)).collect();
-        pasts.sort_by_key(|past| core::cmp::Reverse(past.released_ms_ago));
+        let pasts = network.pasts.by_age().filter_map(|a| network.past(a));
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        Ok(pasts.into_iter().skip(skip).take(PAGE).collect())
+        Ok(pasts.skip(skip).take(PAGE).collect())
     }
 
     fn remembered(&mut self, key: &str) -> Result<Option<IpAddr>, StoreError> {
-        Ok(self.0.borrow().keys.get(key).copied())
+        Ok(self.0.borrow().pasts.last_of(key))
     }
 
     fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
         let mut network = self.0.borrow_mut();
-        network.keys.insert(key.into(), address);
-        network.had.insert(address, key.into());
+        if !network.history {
+            return Ok(());
+        }
+        let before = network.pasts.of(address).cloned();
+        if let Some(remembered @ None) = network.fresh.get_mut(&address) {
+            *remembered = Some(before);
+        }
+        let now = network.inputs.time_ms;
+        network.pasts.given(address, key, now);
+        network.used.insert(address);
         Ok(())
     }
 
     fn keep_state(&mut self) -> Result<(), StoreError> {
+        let mut network = self.0.borrow_mut();
+        if let Some(state) = network.pending.take() {
+            network.state = state;
+        }
         Ok(())
     }
 }
 
+impl PolicyState for MemoryStore {
+    fn policy_state(&mut self) -> Result<Vec<u8>, StoreError> {
+        let network = self.0.borrow();
+        Ok(network.pending.as_ref().unwrap_or(&network.state).clone())
+    }
+
+    fn set_policy_state(&mut self, bytes: Vec<u8>) {
+        self.0.borrow_mut().pending = Some(bytes);
+    }
+}
+
 impl Network {
+    fn put(&mut self, address: IpAddr, owner: Owner) -> bool {
+        if self.owners.contains_key(&address) {
+            return false;
+        }
+        let held = self.held.entry(owner.container.clone()).or_default();
+        held.insert(address);
+        self.owners.insert(address, owner);
+        self.reserved.insert(address);
+        self.used.insert(address);
+        true
+    }
+
+    fn remove(&mut self, address: IpAddr) {
+        if let Some(owner) = self.owners.remove(&address)
+            && let Some(held) = self.held.get_mut(&owner.container)
+        {
+            held.remove(&address);
+            if held.is_empty() {
+                self.held.remove(&owner.container);
+            }
+        }
+        self.reserved.remove(address);
+    }
+
+    /// An address that is free is not used if nothing is remembered of it.
+    fn forget_use(&mut self, address: IpAddr) {
+        if self.pasts.of(address).is_none() {
+            self.used.remove(address);
+        }
+    }
+
     fn past(&self, address: IpAddr) -> Option<Past> {
-        let (key, then) = self.pasts.get(&address)?;
+        let event = self.pasts.of(address)?;
         if self.owners.contains_key(&address) {
             return None;
         }
-        let last = key.as_ref().and_then(|key| self.keys.get(key));
+        let last = event.key.as_ref().and_then(|key| self.pasts.last_of(key));
         Some(Past {
             address,
-            key: key.clone(),
-            latest: last == Some(&address),
-            released_ms_ago: self.inputs.time_ms.saturating_sub(*then),
+            key: event.key.clone(),
+            latest: last == Some(address),
+            released_ms_ago: self
+                .inputs
+                .time_ms
+                .saturating_sub(event.when.max(self.booted)),
         })
     }
 }
