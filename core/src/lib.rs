@@ -32,6 +32,7 @@ pub mod policy;
 pub mod pool;
 pub mod range;
 pub mod range_set;
+pub mod record;
 pub mod result;
 pub mod route;
 pub mod settings;

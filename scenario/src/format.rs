@@ -6,12 +6,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Map, Value};
+
+use wipam_core::record;
+use wipam_core::store::Owner;
 
 use crate::duration::Duration;
 
@@ -34,12 +38,32 @@ pub struct Scenario {
     /// `components`: the policies that come with it.
     pub components: Vec<Component>,
     /// `files`: what the network's directory holds at first, as in
-    /// docs/on-disk-format.md: name and content.
-    pub files: Vec<(String, String)>,
+    /// docs/on-disk-format.md.
+    pub files: Vec<File>,
     pub(crate) seed: u64,
     pub(crate) pace_ms: u64,
     pub(crate) network: Text,
     pub(crate) steps: Vec<Step>,
+}
+
+/// A file of the network's directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub content: String,
+    /// What that means.
+    pub meaning: Meaning,
+}
+
+/// What a file means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// An address is reserved.
+    Record(IpAddr, Owner),
+    /// The address last reserved for the range set of this index.
+    Marker(u32, IpAddr),
 }
 
 /// A policy that comes with a scenario.
@@ -68,6 +92,13 @@ pub enum ComponentSource {
 pub enum ScenarioError {
     /// It is not JSON, or a field is not what it has to be. Says where.
     Json(String),
+    /// A file that a simulation can do nothing with.
+    File {
+        /// Its name.
+        name: String,
+        /// What it holds.
+        content: String,
+    },
     /// It is of another format.
     Format {
         /// `wipam`, as it is.
@@ -79,6 +110,10 @@ impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(error) => f.write_str(error),
+            Self::File { name, content } => write!(
+                f,
+                "files: wanted records and markers of a network's directory, found {name:?} with {content:?}"
+            ),
             Self::Format { found } => write!(f, "wipam: wanted {FORMAT:?}, found {found:?}"),
         }
     }
@@ -103,12 +138,38 @@ impl Scenario {
                 .into_iter()
                 .map(|(path, component)| Component { path, ..component })
                 .collect(),
-            files: document.files.into_iter().collect(),
+            files: document
+                .files
+                .into_iter()
+                .map(|(name, content)| file(name, content))
+                .collect::<Result<_, _>>()?,
             seed: document.seed.map_or(0, |Number(seed)| seed),
             pace_ms: document.pace.map_or(1_000, |Duration(ms)| ms),
             network: document.network,
             steps: document.steps,
         })
+    }
+}
+
+fn file(name: String, content: String) -> Result<File, ScenarioError> {
+    let bytes = content.as_bytes();
+    let meaning = match record::Name::parse(&name) {
+        Some(record::Name::Record(address)) => match record::parse(bytes) {
+            record::Content::Owner(owner) => Some(Meaning::Record(address, owner)),
+            record::Content::Nothing | record::Content::Unknown => None,
+        },
+        Some(record::Name::Marker(index)) => {
+            record::parse_marker(bytes).map(|address| Meaning::Marker(index, address))
+        }
+        Some(record::Name::Temporary(_)) | None => None,
+    };
+    match meaning {
+        Some(meaning) => Ok(File {
+            name,
+            content,
+            meaning,
+        }),
+        None => Err(ScenarioError::File { name, content }),
     }
 }
 
@@ -442,6 +503,20 @@ mod tests {
             other.unwrap_err().to_string(),
             r#"wipam: wanted "scenario/1", found "scenario/2""#
         );
+    }
+
+    #[test]
+    fn files_are_records_and_markers() {
+        let scenario =
+            with(r#""files": {"10.1.0.2": "c0\r\neth0", "last_reserved_ip.0": "10.1.0.2"}"#);
+        let address = IpAddr::from([10, 1, 0, 2]);
+        let meanings: Vec<_> = scenario.unwrap().files;
+        assert!(matches!(&meanings[0].meaning, Meaning::Record(at, _) if *at == address));
+        assert_eq!(meanings[1].meaning, Meaning::Marker(0, address));
+        for (name, content) in [("lock", ""), ("10.1.0.2", ""), ("010.1.0.2", "c0")] {
+            let error = with(&format!(r#""files": {{"{name}": "{content}"}}"#)).unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use wipam_core::span::Span;
 use wipam_core::spans::Spans;
 
 /// Where networks are, unless `ipam.dataDir` says something else.
-const DATA_DIR: &str = "/var/lib/cni/networks";
+pub const DATA_DIR: &str = "/var/lib/cni/networks";
 
 /// A network's pool.
 #[derive(Clone, Debug, Serialize)]

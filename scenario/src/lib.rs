@@ -50,8 +50,8 @@ mod simulation;
 mod tally;
 
 pub use answers::line;
-pub use format::{Component, ComponentSource, Scenario, ScenarioError};
-pub use layout::layout;
+pub use format::{Component, ComponentSource, File, Meaning, Scenario, ScenarioError};
+pub use layout::{DATA_DIR, layout};
 pub use series::Series;
 pub use simulation::{Operation, Outcome, Simulation, Task};
 pub use tally::Summary;

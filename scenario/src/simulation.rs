@@ -10,7 +10,7 @@ use wipam_core::parameters::Invocation;
 use wipam_core::range_set::RangeSet;
 
 use crate::account::{Account, Key};
-use crate::format::{self, Attachment, Gc, Scenario, ScenarioError, Step};
+use crate::format::{self, Attachment, Gc, Meaning, Scenario, ScenarioError, Step};
 use crate::layout::{self, size};
 use crate::load::{self, Course, Pod};
 use crate::network::Network;
@@ -150,7 +150,12 @@ impl Simulation {
         };
         simulation.configure(scenario.network.0);
         let files = scenario.files.iter();
-        let addresses: Vec<IpAddr> = files.filter_map(|(name, _)| name.parse().ok()).collect();
+        let addresses: Vec<IpAddr> = files
+            .filter_map(|file| match file.meaning {
+                Meaning::Record(address, _) => Some(address),
+                Meaning::Marker(..) => None,
+            })
+            .collect();
         simulation.account.reserve(&addresses);
         for address in addresses {
             simulation.rows.count(address, true);
@@ -366,21 +371,28 @@ impl Simulation {
         let Some(Waiting { operation, what }) = self.waiting.take() else {
             return;
         };
+        // In their order: stores may tell them in any.
+        let sorted = |addresses: &[IpAddr]| {
+            let mut addresses = addresses.to_vec();
+            addresses.sort();
+            addresses
+        };
+        let (reserved, released) = (sorted(&outcome.reserved), sorted(&outcome.released));
         let error = outcome.answer.as_ref().err().map(String::as_str);
         let Operation { number, ms, .. } = operation;
         self.tally.count(number, ms, operation.command(), error);
-        self.tally.released(&outcome.released, ms);
-        self.account.release(&outcome.released);
-        self.account.reserve(&outcome.reserved);
-        for (addresses, reserved) in [(&outcome.released, false), (&outcome.reserved, true)] {
+        self.tally.released(&released, ms);
+        self.account.release(&released);
+        self.account.reserve(&reserved);
+        for (addresses, is_reserved) in [(&released, false), (&reserved, true)] {
             for address in addresses {
-                self.rows.count(*address, reserved);
+                self.rows.count(*address, is_reserved);
             }
         }
         match (what, &outcome.answer) {
             (What::Add(key), Ok(result)) => {
-                self.tally.gave(&outcome.reserved, ms);
-                self.account.added(key, result.clone(), &outcome.reserved);
+                self.tally.gave(&reserved, ms);
+                self.account.added(key, result.clone(), &reserved);
             }
             (What::Add(key), Err(_)) => {
                 if let Some(course) = &mut self.course {

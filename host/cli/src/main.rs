@@ -4,6 +4,7 @@
 
 mod bridge;
 mod policy;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -25,12 +26,16 @@ enum Command {
     /// About allocation policies.
     #[command(subcommand)]
     Policy(policy::Command),
+    /// Carry out a scenario in memory: thousands of ADDs and DELs in a second,
+    /// through the component that the plugins embed.
+    Simulate(simulate::Simulate),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Bridge(command) => bridge::run(&command),
         Command::Policy(command) => policy::run(&command),
+        Command::Simulate(simulate) => simulate.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

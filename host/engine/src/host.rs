@@ -18,7 +18,7 @@ pub struct Network;
 
 /// What a store holds.
 pub(crate) struct State<E: Environment> {
-    environment: E,
+    pub(crate) environment: E,
     /// What handles stand for, by number. Not `ResourceTable`: that wants
     /// `Send`, which a store that lives on one thread need not be.
     networks: Vec<Option<E::Store>>,
@@ -32,6 +32,11 @@ impl<E: Environment + 'static> State<E> {
             networks: Vec::new(),
             limiter: limits.limiter(),
         }
+    }
+
+    /// An invocation begins: handles of earlier ones stand for nothing.
+    pub(crate) fn begin(&mut self) {
+        self.networks.clear();
     }
 
     /// Asks the network behind a handle. The outer error traps: the component

@@ -79,10 +79,7 @@ impl Engine {
         invocation: &Invocation,
         environment: E,
     ) -> Result<Result<String, String>, EngineError> {
-        let invocation = convert::invocation(invocation);
-        self.call(environment, |store, plugin| {
-            plugin.wipam_ipam_cni().call_invoke(store, &invocation)
-        })
+        self.session(environment)?.invoke(invocation)
     }
 
     /// Describes a network configuration in words, or says what is wrong with
@@ -92,40 +89,83 @@ impl Engine {
         config: &[u8],
         environment: E,
     ) -> Result<Result<String, String>, EngineError> {
-        self.call(environment, |store, plugin| {
-            plugin.wipam_ipam_cni().call_explain(store, config)
-        })
+        let mut session = self.session(environment)?;
+        session.call(|store, plugin| plugin.wipam_ipam_cni().call_explain(store, config))
     }
 
-    fn call<E: Environment + 'static, T>(
+    /// An instance for any number of invocations, one after the other.
+    pub fn session<E: Environment + 'static>(
         &self,
         environment: E,
-        function: impl FnOnce(&mut Store<State<E>>, &Plugin) -> wasmtime::Result<T>,
-    ) -> Result<T, EngineError> {
+    ) -> Result<Session<E>, EngineError> {
         let mut linker = Linker::<State<E>>::new(&self.engine);
         let instantiate = |error: wasmtime::Error| EngineError::Instantiate(format!("{error:#}"));
         Plugin::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state).map_err(instantiate)?;
 
         let mut store = Store::new(&self.engine, State::new(environment, &self.limits));
         store.limiter(|state| &mut state.limiter);
-        store.set_fuel(self.limits.fuel).map_err(instantiate)?;
-        let answer = Plugin::instantiate(&mut store, &self.code.component, &linker)
-            .map_err(|error| (error, EngineError::Instantiate as fn(String) -> EngineError))
-            .and_then(|plugin| {
-                function(&mut store, &plugin).map_err(|error| (error, EngineError::Trapped as _))
-            });
-        answer.map_err(|(error, kind)| {
-            let refused = store.data_mut().limiter.refused.take();
-            match (error.downcast_ref::<Trap>(), refused) {
-                (Some(Trap::OutOfFuel), _) => {
-                    EngineError::Overran(format!("{} units of fuel", self.limits.fuel))
-                }
-                (Some(Trap::StackOverflow), _) => {
-                    EngineError::Overran(format!("{} bytes of stack", settings::STACK))
-                }
-                (_, Some(what)) => EngineError::Overran(what),
-                _ => kind(format!("{error:#}")),
-            }
+        let fuel = self.limits.fuel;
+        store.set_fuel(fuel).map_err(instantiate)?;
+        let plugin = Plugin::instantiate(&mut store, &self.code.component, &linker)
+            .map_err(|error| ended(&mut store, fuel, &error, EngineError::Instantiate))?;
+        Ok(Session {
+            store,
+            plugin,
+            fuel,
         })
+    }
+}
+
+/// A component that is invoked several times: for simulations, which have no
+/// time to begin anew each time. Each invocation has the whole limit of fuel,
+/// all of them together that of memory. After an error it is of no use.
+pub struct Session<E: Environment + 'static> {
+    store: Store<State<E>>,
+    plugin: Plugin,
+    fuel: u64,
+}
+
+impl<E: Environment + 'static> Session<E> {
+    /// Runs one invocation.
+    pub fn invoke(
+        &mut self,
+        invocation: &Invocation,
+    ) -> Result<Result<String, String>, EngineError> {
+        let invocation = convert::invocation(invocation);
+        self.call(|store, plugin| plugin.wipam_ipam_cni().call_invoke(store, &invocation))
+    }
+
+    /// What the component gets its answers from.
+    pub fn environment(&mut self) -> &mut E {
+        &mut self.store.data_mut().environment
+    }
+
+    fn call<T>(
+        &mut self,
+        function: impl FnOnce(&mut Store<State<E>>, &Plugin) -> wasmtime::Result<T>,
+    ) -> Result<T, EngineError> {
+        self.store.data_mut().begin();
+        let begun = self.store.set_fuel(self.fuel);
+        begun
+            .and_then(|()| function(&mut self.store, &self.plugin))
+            .map_err(|error| ended(&mut self.store, self.fuel, &error, EngineError::Trapped))
+    }
+}
+
+/// Why a call was not answered.
+fn ended<E: Environment + 'static>(
+    store: &mut Store<State<E>>,
+    fuel: u64,
+    error: &wasmtime::Error,
+    kind: fn(String) -> EngineError,
+) -> EngineError {
+    let refused = store.data_mut().limiter.refused.take();
+    match (error.downcast_ref::<Trap>(), refused) {
+        (Some(Trap::OutOfFuel), _) => EngineError::Overran(format!("{fuel} units of fuel")),
+        (Some(Trap::StackOverflow), _) => {
+            EngineError::Overran(format!("{} bytes of stack", settings::STACK))
+        }
+        (_, Some(what)) => EngineError::Overran(what),
+        _ => kind(format!("{error:#}")),
     }
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use wipam_core::names::ContainerId;
 use wipam_core::store::{Owner, StoreError};
 
-use crate::record::{self, Content, Name};
+use wipam_core::record::{self, Content, Name};
 
 /// What lies under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,7 +25,6 @@ mod ledger;
 mod lock;
 mod memory;
 mod moment;
-mod record;
 mod state;
 
 pub use disk::{DEFAULT_DATA_DIR, DiskStore, Settings};

@@ -14,7 +14,7 @@ use crate::error;
 use crate::journal::Journal;
 use crate::ledger::{Ledger, Rights};
 use crate::moment::Moment;
-use crate::record::Name;
+use wipam_core::record::Name;
 
 /// What a name of a [`MemoryDirectory`] stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

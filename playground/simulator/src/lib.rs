@@ -17,7 +17,7 @@ use core::net::IpAddr;
 use bindings::exports::wipam::playground::simulation::{self as wit, Guest, GuestScenario, Source};
 use wipam_core::json::to_text;
 use wipam_scenario::{
-    Component, ComponentSource, Operation, Outcome, Scenario, Simulation, Task, line,
+    Component, ComponentSource, File, Operation, Outcome, Scenario, Simulation, Task, line,
 };
 
 struct Simulator;
@@ -43,7 +43,7 @@ impl GuestScenario for Course {
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         Ok(wit::Scenario::new(Self {
             components: scenario.components.clone(),
-            files: scenario.files.clone(),
+            files: scenario.files.iter().map(file).collect(),
             start_ms: scenario.start_ms,
             simulation: RefCell::new(Simulation::new(scenario)),
         }))
@@ -98,6 +98,10 @@ impl GuestScenario for Course {
     fn picture(&self) -> String {
         self.simulation.borrow().picture()
     }
+}
+
+fn file(file: &File) -> (String, String) {
+    (file.name.clone(), file.content.clone())
 }
 
 fn component(component: Component) -> wit::Component {

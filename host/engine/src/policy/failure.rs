@@ -58,6 +58,8 @@ impl fmt::Display for Milliseconds {
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     path: String,
+    /// Whether messages leave out what it took, which is never the same twice.
+    plain: bool,
     /// The first digits of the component's SHA-256: enough to tell whether it
     /// is the one that somebody has in mind.
     digest: Option<String>,
@@ -70,7 +72,24 @@ impl Name {
     pub(super) fn new(path: &str, digest: Option<&str>) -> Self {
         Self {
             path: path.to_owned(),
+            plain: false,
             digest: digest.and_then(|digest| digest.get(..DIGITS).map(str::to_owned)),
+        }
+    }
+
+    /// The same, for messages that are alike whenever they are made.
+    pub(super) fn plain(self) -> Self {
+        Self {
+            plain: true,
+            ..self
+        }
+    }
+
+    /// What something took, with the word before it, if it is told.
+    pub(super) fn took(&self, word: &str, took: impl fmt::Display) -> String {
+        match self.plain {
+            true => String::new(),
+            false => format!(" {word} {took}"),
         }
     }
 
@@ -85,23 +104,27 @@ impl Name {
             // How much fuel that was is said already.
             return match error.downcast_ref() {
                 Some(Trap::OutOfFuel) => self.fails(format_args!(
-                    "exceeded its limit of {limit} after {}",
-                    Milliseconds(spent.time)
+                    "exceeded its limit of {limit}{}",
+                    self.took("after", Milliseconds(spent.time))
                 )),
-                _ => self.fails(format_args!("exceeded its limit of {limit} after {spent}")),
+                _ => self.fails(format_args!(
+                    "exceeded its limit of {limit}{}",
+                    self.took("after", spent)
+                )),
             };
         }
+        let after = self.took("after", spent);
         match error.downcast_ref() {
             Some(Stop::Store(error)) => return PolicyFailure::Store(error.clone()),
             Some(stop @ Stop::Unreadable(_)) => {
-                return self.fails(format_args!("failed after {spent}: {stop}"));
+                return self.fails(format_args!("failed{after}: {stop}"));
             }
             Some(Stop::Limit(_)) | None => {}
         }
         match error.downcast_ref::<Trap>() {
-            Some(trap) => self.fails(format_args!("trapped after {spent}: {trap}")),
+            Some(trap) => self.fails(format_args!("trapped{after}: {trap}")),
             None => self.fails(format_args!(
-                "failed after {spent}: {}",
+                "failed{after}: {}",
                 one_line(format!("{error:#}"))
             )),
         }

@@ -52,6 +52,10 @@ impl Loaded {
     pub(super) fn is_from(&self, source: &Source) -> bool {
         self.source == *source
     }
+
+    pub(super) fn is_for(&self, setting: &Setting) -> bool {
+        self.source.path == setting.component && self.source.limits == setting.limits
+    }
 }
 
 /// The component that a configuration names, opened and within its limit.
@@ -85,13 +89,7 @@ pub(super) fn open(setting: &Setting) -> Result<Opened, PolicyFailure> {
     if !of.is_file() {
         return Err(name.fails("is no regular file"));
     }
-    if of.len() > setting.limits.component {
-        return Err(name.fails(format_args!(
-            "exceeded its limit of {} bytes of component: it has {}",
-            setting.limits.component,
-            of.len()
-        )));
-    }
+    within_limit(&name, of.len(), setting)?;
     let source = Source {
         path: setting.component.clone(),
         limits: setting.limits,
@@ -110,6 +108,16 @@ pub(super) fn open(setting: &Setting) -> Result<Opened, PolicyFailure> {
         size: of.len(),
         source,
     })
+}
+
+fn within_limit(name: &Name, size: u64, setting: &Setting) -> Result<(), PolicyFailure> {
+    let most = setting.limits.component;
+    if size > most {
+        return Err(name.fails(format_args!(
+            "exceeded its limit of {most} bytes of component: it has {size}"
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn read(opened: &Opened) -> Result<Portable, PolicyFailure> {
@@ -170,6 +178,34 @@ pub(super) fn load(
     };
     cache::note(folder, source, &known);
     Ok(loaded)
+}
+
+/// A component of which the bytes are there, compiled anew.
+pub(super) fn provided(
+    bytes: &[u8],
+    setting: &Setting,
+    compiler: &dyn Compiler,
+) -> Result<Loaded, PolicyFailure> {
+    let path = &setting.component;
+    within_limit(&Name::new(path, None), bytes.len() as u64, setting)?;
+    let digest = digest::sha256(bytes);
+    let portable = Portable {
+        name: Name::new(path, Some(&digest)).plain(),
+        bytes: bytes.to_owned(),
+        digest,
+    };
+    let name = &portable.name;
+    let watched = fit::is_composed(bytes);
+    let engine = engine(name, setting, watched)?;
+    let code = compile(&portable, compiler)?;
+    let component = component(&engine, &code)
+        .map_err(|error| name.fails(format_args!("could not be loaded: {error:#}")))?;
+    let source = Source {
+        path: path.clone(),
+        limits: setting.limits,
+        file: [0; 7],
+    };
+    loaded(name.clone(), engine, component, watched, &source)
 }
 
 /// Whether a policy is known not to care about releases.

@@ -24,6 +24,7 @@ mod state;
 mod watch;
 mod world;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +36,7 @@ use cache::Key;
 pub use compiler::{Compiler, NoCompiler};
 #[cfg(feature = "compile")]
 pub use compiler::{InProcess, precompile};
+use failure::Name;
 pub use failure::Spent;
 use host::Pool;
 #[cfg(feature = "compile")]
@@ -48,6 +50,8 @@ const MOST_CANDIDATES: usize = 1024;
 /// its range sets, and a GC tell it of many releases.
 pub struct Policies {
     compiler: Box<dyn Compiler>,
+    /// Components by their paths, in place of files.
+    provided: Option<BTreeMap<String, Vec<u8>>>,
     last: Mutex<Option<Arc<Loaded>>>,
 }
 
@@ -69,7 +73,21 @@ impl Policies {
     pub fn new(compiler: impl Compiler + 'static) -> Self {
         Self {
             compiler: Box::new(compiler),
+            provided: None,
             last: Mutex::new(None),
+        }
+    }
+
+    /// Policies for a simulation: these, by the paths that configurations name
+    /// them by, and no files. What is said of them does not tell how long they
+    /// took, so that it is the same each time.
+    pub fn provided(
+        compiler: impl Compiler + 'static,
+        components: BTreeMap<String, Vec<u8>>,
+    ) -> Self {
+        Self {
+            provided: Some(components),
+            ..Self::new(compiler)
         }
     }
 
@@ -122,8 +140,9 @@ impl Policies {
             let answer = match convert::policy::answer(answer) {
                 Answer::Candidates(addresses) if addresses.len() > MOST_CANDIDATES => {
                     return Err(policy.name.fails(format_args!(
-                        "answered {} candidates after {spent}, wanted at most {MOST_CANDIDATES}",
-                        addresses.len()
+                        "answered {} candidates{}, wanted at most {MOST_CANDIDATES}",
+                        addresses.len(),
+                        policy.name.took("after", spent)
                     )));
                 }
                 Answer::Nothing(why) => Answer::Nothing(log::one_line(why)),
@@ -134,7 +153,7 @@ impl Policies {
             };
             Ok(Decision {
                 answer,
-                by: format!("{} in {spent}", policy.name),
+                by: format!("{}{}", policy.name, policy.name.took("in", spent)),
             })
         });
         state.log.tell(log);
@@ -159,11 +178,16 @@ impl Policies {
     where
         S: Store + PolicyState + Clone + 'static,
     {
-        let opened = load::open(setting)?;
-        if load::is_not_told(&opened, setting) {
-            return Ok(());
-        }
-        let policy = self.loaded(opened, setting)?;
+        let policy = match &self.provided {
+            Some(_) => self.load(setting)?,
+            None => {
+                let opened = load::open(setting)?;
+                if load::is_not_told(&opened, setting) {
+                    return Ok(());
+                }
+                self.loaded(opened, setting)?
+            }
+        };
         if policy.exports.released.is_none() {
             return Ok(());
         }
@@ -203,17 +227,39 @@ impl Policies {
     }
 
     fn load(&self, setting: &Setting) -> Result<Arc<Loaded>, PolicyFailure> {
-        self.loaded(load::open(setting)?, setting)
+        let Some(components) = &self.provided else {
+            return self.loaded(load::open(setting)?, setting);
+        };
+        let path = &setting.component;
+        let bytes = components.get(path).ok_or_else(|| {
+            Name::new(path, None).fails("could not be read: there is no component of this name")
+        })?;
+        self.remembered(
+            |last| last.is_for(setting),
+            || load::provided(bytes, setting, &*self.compiler),
+        )
     }
 
     fn loaded(&self, opened: Opened, setting: &Setting) -> Result<Arc<Loaded>, PolicyFailure> {
+        self.remembered(
+            |last| last.is_from(&opened.source),
+            || load::load(&opened, setting, &*self.compiler),
+        )
+    }
+
+    /// The policy that was used last, if it is the one, or else another.
+    fn remembered(
+        &self,
+        is_it: impl FnOnce(&Loaded) -> bool,
+        load: impl FnOnce() -> Result<Loaded, PolicyFailure>,
+    ) -> Result<Arc<Loaded>, PolicyFailure> {
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = last().as_ref()
-            && loaded.is_from(&opened.source)
+            && is_it(loaded)
         {
             return Ok(Arc::clone(loaded));
         }
-        let loaded = Arc::new(load::load(&opened, setting, &*self.compiler)?);
+        let loaded = Arc::new(load()?);
         *last() = Some(Arc::clone(&loaded));
         Ok(loaded)
     }

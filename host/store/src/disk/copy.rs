@@ -13,7 +13,7 @@ use crate::beside::{Beside, Content, Kept};
 use crate::directory::{Directory, Found, Item};
 use crate::memory::{MemoryFile, MemoryNetwork};
 use crate::moment::Moment;
-use crate::record::Name;
+use wipam_core::record::Name;
 
 /// No file that is kept is longer.
 const MOST_BYTES: u64 = 256 << 20;

@@ -13,7 +13,7 @@ use super::publish::{self, New};
 use super::read::Reader;
 use crate::directory::{Directory, Extras, Found, Item};
 use crate::error;
-use crate::record::Name;
+use wipam_core::record::Name;
 
 /// What the index may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

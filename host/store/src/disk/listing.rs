@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use wipam_core::store::StoreError;
 
 use crate::error;
-use crate::record::Name;
+use wipam_core::record::Name;
 
 /// As much as the kernel hands over in one call.
 const BUFFER: usize = 256 * 1024;

@@ -17,7 +17,7 @@ use wipam_core::store::StoreError;
 use super::place::{Opened, Place};
 use crate::directory::Item;
 use crate::error;
-use crate::record::{self, Name};
+use wipam_core::record::{self, Name};
 
 /// What is known about the time before the lock was held.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use crate::error;
 use crate::gap::{after, first_gap};
 use crate::history::{self, History};
 use crate::journal::Journal;
-use crate::record::{self, Content, Name};
 use crate::state::State;
+use wipam_core::record::{self, Content, Name};
 
 /// Looked at one by one before all addresses are asked for. Round robin finds
 /// a free one at the first look as a rule. In all of a session: a

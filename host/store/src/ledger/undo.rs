@@ -10,8 +10,8 @@ use crate::beside::Beside;
 use crate::directory::{Directory, Found};
 use crate::history::Added;
 use crate::journal::{Journal, Moved};
-use crate::record::Name;
 use crate::state::State;
+use wipam_core::record::Name;
 
 impl<D: Directory, B: Beside> Ledger<D, B> {
     /// Releases what a journal has, and puts back what nobody changed since:

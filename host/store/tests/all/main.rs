@@ -18,3 +18,4 @@ mod networks;
 mod open;
 mod state;
 mod support;
+mod twins;

@@ -33,12 +33,12 @@ use wipam_core::names::ContainerId;
 
 use super::beside;
 use crate::directory::{Extras, Found};
-use crate::record::Name;
 use entry::{Entry, Key, Kind};
 use header::{Header, Markers};
 use pages::Pages;
 use pins::Pins;
 use token::{Identity, Stamp, nonce};
+use wipam_core::record::Name;
 
 pub(super) use sync::sync;
 

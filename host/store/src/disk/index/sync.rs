@@ -18,7 +18,7 @@ use super::pins::Pins;
 use super::token::{Identity, Stamp, nonce};
 use super::{Index, build};
 use crate::directory::{Found, Item};
-use crate::record::Name;
+use wipam_core::record::Name;
 
 /// Brings an index in line with its directory, of which only the records that
 /// the index does not know are read; makes it if there is none. `None` where

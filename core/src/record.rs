@@ -1,15 +1,19 @@
-//! The format of the Go plugin: which names mean something, and what their
-//! contents say.
+//! The files of a network's directory, as the Go plugin has them: which names
+//! mean something, and what their contents say. Reading and writing them is the
+//! business of stores.
 
-use std::net::IpAddr;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::net::IpAddr;
 
-use wipam_core::names::{Attachment, ContainerId, InterfaceName};
-use wipam_core::store::Owner;
+use crate::names::{Attachment, ContainerId, InterfaceName};
+use crate::store::Owner;
 
 /// No record is longer: a container id has at most [`ContainerId::LONGEST`]
 /// bytes and an interface name 15, with room for blanks around them. Whatever
 /// is longer is not ours.
-pub(crate) const LONGEST: usize = 4096;
+pub const LONGEST: usize = 4096;
 
 /// Between container id and interface name, since host-local 0.8.
 const LINE_BREAK: &str = "\r\n";
@@ -18,7 +22,7 @@ const MARKER: &str = "last_reserved_ip.";
 
 /// A name in the directory that means something. All others are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
+pub enum Name {
     /// The record of an address: its canonical text.
     Record(IpAddr),
     /// What an unfinished writer of another version left: `.<address>.tmp`.
@@ -29,7 +33,7 @@ pub(crate) enum Name {
 
 impl Name {
     /// What a file name means, if anything.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if let Some(index) = text.strip_prefix(MARKER) {
             let index: u32 = index.parse().ok()?;
             return (Self::Marker(index).to_string() == text).then_some(Self::Marker(index));
@@ -44,8 +48,8 @@ impl Name {
     }
 }
 
-impl std::fmt::Display for Name {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Record(address) => write!(f, "{address}"),
             Self::Temporary(address) => write!(f, ".{address}.tmp"),
@@ -77,7 +81,7 @@ fn canonical(text: &str) -> Option<IpAddr> {
 
 /// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Somebody holds the address.
     Owner(Owner),
     /// Nothing: its writer was killed between creating and writing it.
@@ -87,11 +91,11 @@ pub(crate) enum Content {
 }
 
 /// Reads the content of a record. Blanks around it do not count, as in Go.
-pub(crate) fn parse(bytes: &[u8]) -> Content {
+pub fn parse(bytes: &[u8]) -> Content {
     if bytes.len() > LONGEST {
         return Content::Unknown;
     }
-    let Ok(text) = std::str::from_utf8(bytes) else {
+    let Ok(text) = core::str::from_utf8(bytes) else {
         return Content::Unknown;
     };
     let text = text.trim();
@@ -115,14 +119,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Content {
 }
 
 /// The content of the record of an attachment.
-pub(crate) fn render(owner: &Attachment) -> String {
+pub fn render(owner: &Attachment) -> String {
     format!("{}{LINE_BREAK}{}", owner.container, owner.interface)
 }
 
 /// Reads a marker. It is only a hint, so whatever is no address is nothing;
 /// blanks are not skipped, as in Go.
-pub(crate) fn parse_marker(bytes: &[u8]) -> Option<IpAddr> {
-    let address: IpAddr = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+pub fn parse_marker(bytes: &[u8]) -> Option<IpAddr> {
+    let address: IpAddr = core::str::from_utf8(bytes).ok()?.parse().ok()?;
     Some(address.to_canonical())
 }
 
