@@ -227,6 +227,7 @@ impl Store for MemoryStore {
                 }
             }
         }
+        network.pasts.freed(address);
         network.forget_use(address);
         Ok(true)
     }
@@ -326,6 +327,7 @@ impl Network {
         self.owners.insert(address, owner);
         self.reserved.insert(address);
         self.used.insert(address);
+        self.pasts.taken(address);
         true
     }
 

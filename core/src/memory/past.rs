@@ -24,6 +24,7 @@ pub(super) struct Event {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pasts {
     events: BTreeMap<IpAddr, Event>,
+    /// Those that are free.
     by_age: BTreeSet<(u64, u64, IpAddr)>,
     by_key: BTreeMap<String, BTreeSet<(u64, IpAddr)>>,
     told: u64,
@@ -64,24 +65,42 @@ impl Pasts {
 
     /// Sets what happened last at an address, or that nothing ever did.
     pub(super) fn set(&mut self, address: IpAddr, event: Option<Event>) {
-        if let Some(before) = self.events.remove(&address) {
-            self.by_age.remove(&(before.when, before.told, address));
-            if let Some(key) = before.key
-                && let Some(places) = self.by_key.get_mut(&key)
-            {
-                places.remove(&(before.given, address));
-                if places.is_empty() {
-                    self.by_key.remove(&key);
-                }
+        let free = self.taken(address);
+        if let Some(Event {
+            key: Some(key),
+            given,
+            ..
+        }) = self.events.remove(&address)
+            && let Some(places) = self.by_key.get_mut(&key)
+        {
+            places.remove(&(given, address));
+            if places.is_empty() {
+                self.by_key.remove(&key);
             }
         }
         if let Some(event) = event {
-            self.by_age.insert((event.when, event.told, address));
             if let Some(key) = &event.key {
                 let places = self.by_key.entry(key.clone()).or_default();
                 places.insert((event.given, address));
             }
             self.events.insert(address, event);
+        }
+        if free {
+            self.freed(address);
+        }
+    }
+
+    /// An address is not free any more. Says whether it was, and something is
+    /// remembered of it.
+    pub(super) fn taken(&mut self, address: IpAddr) -> bool {
+        let event = self.events.get(&address);
+        event.is_some_and(|event| self.by_age.remove(&(event.when, event.told, address)))
+    }
+
+    /// An address is free again.
+    pub(super) fn freed(&mut self, address: IpAddr) {
+        if let Some(event) = self.events.get(&address) {
+            self.by_age.insert((event.when, event.told, address));
         }
     }
 
@@ -91,8 +110,8 @@ impl Pasts {
         Some(*address)
     }
 
-    /// The addresses of which something is remembered, that of the longest ago
-    /// first.
+    /// The addresses that are free and of which something is remembered, that
+    /// of the longest ago first.
     pub(super) fn by_age(&self) -> impl Iterator<Item = IpAddr> {
         self.by_age.iter().map(|(_, _, address)| *address)
     }

@@ -16,3 +16,4 @@ mod bridge;
 #[path = "../../../engine/tests/all/policy/guest.rs"]
 mod guest;
 mod policy;
+mod simulate;

@@ -3,7 +3,7 @@
 mod check;
 mod install;
 mod new;
-mod place;
+pub(crate) mod place;
 mod plugin;
 mod run;
 mod test;
