@@ -78,9 +78,13 @@ fn write(
     map(out, firsts, series)?;
     writeln!(
         out,
-        "<text class=\"small\" x=\"{LEFT}\" y=\"{}\">{} operations in {}; time goes from left to right, by operations</text>\n</svg>",
+        "<text class=\"small\" x=\"{LEFT}\" y=\"{}\">{} {} in {}; time goes from left to right, by operations</text>\n</svg>",
         TOP + CHART + GAP + MAP + 46,
         last.operation,
+        match last.operation {
+            1 => "operation",
+            _ => "operations",
+        },
         show(last.ms),
     )
 }
@@ -104,14 +108,14 @@ fn chart(
         let base = TOP + CHART;
         write!(out, "<path class=\"{class}\" d=\"M{LEFT} {base}")?;
         for sample in &series.samples {
-            write!(out, "L{} {}", x(sample), y(value(sample), most))?;
+            write!(out, "V{}H{}", y(value(sample), most), x(sample))?;
         }
-        writeln!(out, "L{} {base}Z\"/>", x(last))?;
+        writeln!(out, "V{base}Z\"/>")?;
     }
     if last.failures > 0 {
         write!(out, "<path class=\"failures\" d=\"M{LEFT} {}", TOP + CHART)?;
         for sample in &series.samples {
-            write!(out, "L{} {}", x(sample), y(sample.failures, failures))?;
+            write!(out, "V{}H{}", y(sample.failures, failures), x(sample))?;
         }
         writeln!(out, "\"/>")?;
     }
@@ -156,7 +160,8 @@ fn legend(out: &mut String) -> core::fmt::Result {
     Ok(())
 }
 
-/// Where a sample is.
+/// Where the step of a sample ends: it begins where that of the one before
+/// does.
 fn across(sample: &Sample, last: &Sample) -> u64 {
     let width = (WIDTH - LEFT - RIGHT) as u64;
     LEFT as u64 + u64::from(sample.operation) * width / u64::from(last.operation).max(1)
