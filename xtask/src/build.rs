@@ -35,6 +35,9 @@ pub(crate) fn dist() -> Outcome<PathBuf> {
     Ok(dist)
 }
 
+/// What guests are built for.
+const GUEST: &str = "wasm32-unknown-unknown";
+
 /// Policies in Rust of this workspace: package, and name of the component.
 const POLICIES: [(&str, &str); 4] = [
     ("wipam-policy-zones", "zones"),
@@ -46,37 +49,44 @@ const POLICIES: [(&str, &str); 4] = [
 /// The example policies, as components in `dist/policies`, made by the `wipam`
 /// of `dist/bin`.
 pub(crate) fn policies() -> Outcome<PathBuf> {
-    setup::wasm_target()?;
     setup::componentizer()?;
-    const TARGET: &str = "wasm32-unknown-unknown";
-    let packages = POLICIES
+    let to = root().join("dist/policies");
+    guests(&POLICIES, &to)?;
+    run(program("npm")
+        .current_dir(root().join("policies/zones-js"))
+        .args(["run", "--silent", "build"]))?;
+    Ok(to)
+}
+
+/// What the playground counts with, as a component in `dist/wasm`, made by the
+/// `wipam` of `dist/bin`.
+pub(crate) fn simulator() -> Outcome {
+    guests(
+        &[("wipam-simulator", "simulator")],
+        &root().join("dist/wasm"),
+    )
+}
+
+/// Builds packages for components, and makes components of them.
+fn guests(packages: &[(&str, &str)], to: &Path) -> Outcome {
+    setup::wasm_target()?;
+    let wanted = packages
         .iter()
         .flat_map(|(package, _)| ["--package", *package]);
     run(cargo()
-        .args([
-            "build",
-            "--profile",
-            "guest",
-            "--locked",
-            "--target",
-            TARGET,
-        ])
-        .args(packages))?;
-    let to = root().join("dist/policies");
-    fs::create_dir_all(&to)?;
-    let built = target_dir().join(TARGET).join("guest");
+        .args(["build", "--profile", "guest", "--locked", "--target", GUEST])
+        .args(wanted))?;
+    fs::create_dir_all(to)?;
+    let built = target_dir().join(GUEST).join("guest");
     let wipam = root().join("dist/bin/wipam");
-    for (package, name) in POLICIES {
+    for (package, name) in packages {
         let module = built.join(format!("{}.wasm", package.replace('-', "_")));
         run(program(&wipam)
             .args(["policy", "component"])
             .arg(module)
             .arg(to.join(name).with_extension("wasm")))?;
     }
-    run(program("npm")
-        .current_dir(root().join("policies/zones-js"))
-        .args(["run", "--silent", "build"]))?;
-    Ok(to)
+    Ok(())
 }
 
 fn copy(from: &Path, to: &Path) -> Outcome {

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::setup;
-use crate::shell::{self, cargo, program};
+use crate::shell::{self, cargo, program, root};
 
 pub(crate) fn run() -> Outcome {
     setup::wasm_target()?;
@@ -26,6 +26,8 @@ pub(crate) fn run() -> Outcome {
         "wipam-plugin",
         "--package",
         "wipam-policy-you-decide",
+        "--package",
+        "wipam-simulator",
         "--",
         "-D",
         "warnings",
@@ -41,7 +43,18 @@ pub(crate) fn run() -> Outcome {
             ])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )?;
+    playground()?;
     dependencies()
+}
+
+/// The types of the playground, which are in comments.
+fn playground() -> Outcome {
+    setup::node_modules()?;
+    shell::run(
+        program("npm")
+            .current_dir(root().join("playground"))
+            .args(["run", "--silent", "types"]),
+    )
 }
 
 /// Licences, sources and bans; advisories as well, where their database can be

@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod demo;
 mod lint;
+mod playground;
 mod setup;
 mod shell;
 mod test;
@@ -36,6 +37,15 @@ enum Task {
     Dist,
     /// Build the example policies into dist/policies/, with dist/bin/wipam.
     Policies,
+    /// Build the playground into dist/playground/, and serve it on this machine.
+    Playground {
+        /// Where to serve it; 0 takes any port that is free.
+        #[arg(long, default_value_t = 8080)]
+        port: u16,
+        /// Only build it: what is built can be given out by any web server.
+        #[arg(long)]
+        build_only: bool,
+    },
     /// Compare with the Go plugins, and the component with native code.
     Bench {
         /// A directory with the Go plugins: scripts/get-go-plugins fills one.
@@ -58,6 +68,7 @@ fn main() -> ExitCode {
         Task::Lint => lint::run(),
         Task::Dist => build::dist().map(|_| ()),
         Task::Policies => build::policies().map(|_| ()),
+        Task::Playground { port, build_only } => playground::serve(port, build_only),
         Task::Bench { go_plugins, counts } => bench::run(&go_plugins, &counts),
         Task::Setup => setup::everything(),
     };

@@ -1,6 +1,7 @@
 //! What a clean machine lacks. Nothing is installed that is there already,
 //! and everything that is installed is said.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -12,7 +13,9 @@ pub(crate) fn everything() -> Outcome {
     wasm_target()?;
     let _ = bare_metal_target()?;
     test_tools()?;
-    node_modules()
+    chromium()?;
+    node_modules()?;
+    componentizer()
 }
 
 fn library_of(target: &str) -> Outcome<PathBuf> {
@@ -65,7 +68,7 @@ pub(crate) fn musl(arch: &str) -> Outcome<bool> {
 
 /// Programs that tests run.
 pub(crate) fn test_tools() -> Outcome {
-    let wanted = [
+    programs(&[
         ("python3", "python3"),
         ("strace", "strace"),
         ("ip", "iproute2"),
@@ -73,9 +76,32 @@ pub(crate) fn test_tools() -> Outcome {
         ("jq", "jq"),
         ("nft", "nftables"),
         ("ping", "iputils-ping"),
-        ("node", "nodejs"),
-        ("npm", "npm"),
-    ];
+    ])?;
+    node()
+}
+
+/// The oldest node that has everything: playwright-core wants it.
+const NODE: u32 = 20;
+
+/// node and npm, for the playground and for policies in JavaScript.
+fn node() -> Outcome {
+    programs(&[("node", "nodejs"), ("npm", "npm")])?;
+    let found = Command::new("node").arg("--version").output()?;
+    let found = String::from_utf8(found.stdout)?;
+    let major = found.trim().trim_start_matches('v').split('.').next();
+    if major.and_then(|major| major.parse().ok()) < Some(NODE) {
+        return Err(format!("wanted node {NODE} or newer, found {}", found.trim()).into());
+    }
+    Ok(())
+}
+
+/// A browser to test the playground with.
+pub(crate) fn chromium() -> Outcome {
+    programs(&[("chromium", "chromium")])
+}
+
+/// Installs those programs that are missing; beside each is Debian's package.
+fn programs(wanted: &[(&str, &'static str)]) -> Outcome {
     let missing: Vec<_> = wanted
         .iter()
         .filter(|(name, _)| !has(name))
@@ -119,28 +145,32 @@ pub(crate) fn cargo_deny() -> Outcome<PathBuf> {
     Ok(program)
 }
 
-/// jco, from its lock file.
+/// What the playground is built and tested with, from its lock file.
 pub(crate) fn node_modules() -> Outcome {
-    let folder = root().join("conformance/node");
-    if folder.join("node_modules/@bytecodealliance/jco").is_dir() {
-        return Ok(());
-    }
-    println!("installing jco from conformance/node/package-lock.json");
-    run(program("npm")
-        .current_dir(folder)
-        .args(["ci", "--no-audit", "--no-fund", "--silent"]))
+    locked_modules("playground")
 }
 
 /// What makes components of JavaScript, from its lock file.
 pub(crate) fn componentizer() -> Outcome {
-    let folder = root().join("policies/zones-js");
-    if folder.join("node_modules/componentize-qjs").is_dir() {
+    locked_modules("policies/zones-js")
+}
+
+/// Installs what a lock file names, unless just that is installed.
+fn locked_modules(folder: &str) -> Outcome {
+    node()?;
+    let folder_of = root().join(folder);
+    let wanted = fs::read(folder_of.join("package-lock.json"))?;
+    // A copy of the lock file that was installed from, since what npm leaves
+    // there itself is another file.
+    let note = folder_of.join("node_modules/.installed-lock.json");
+    if fs::read(&note).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!("installing componentize-qjs from policies/zones-js/package-lock.json");
+    println!("installing from {folder}/package-lock.json");
     run(program("npm")
-        .current_dir(folder)
-        .args(["ci", "--no-audit", "--no-fund", "--silent"]))
+        .current_dir(folder_of)
+        .args(["ci", "--no-audit", "--no-fund", "--silent"]))?;
+    Ok(fs::write(note, wanted)?)
 }
 
 /// The Go plugins, for tests that mix them with ours.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::build;
+use crate::playground;
 use crate::setup;
 use crate::shell::{self, cargo, program, root, target_dir};
 
@@ -29,6 +30,9 @@ const PARTS: &[Part] = &[
         recorded_with_policy,
     ),
     ("recorded cases against the component in node", node),
+    ("the playground is built, and opens with little", site),
+    ("the playground's engine in node", engine),
+    ("the playground in Chromium", browser),
     (
         "recorded cases of the bridge against the shipped binary",
         recorded_bridge,
@@ -160,8 +164,30 @@ fn node() -> Outcome {
     setup::node_modules()?;
     shell::run(
         program("node")
-            .arg("conformance/node/replay.js")
+            .arg("playground/tests/recorded/replay.js")
             .arg("dist/wasm/host-local.wasm"),
+    )
+}
+
+fn site() -> Outcome {
+    playground::site()
+}
+
+fn engine() -> Outcome {
+    script("test:engine")
+}
+
+fn browser() -> Outcome {
+    setup::chromium()?;
+    script("test:browser")
+}
+
+/// One of the scripts of `playground/package.json`.
+fn script(name: &str) -> Outcome {
+    shell::run(
+        program("npm")
+            .current_dir(root().join("playground"))
+            .args(["run", "--silent", name]),
     )
 }
 
