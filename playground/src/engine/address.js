@@ -7,13 +7,72 @@
  */
 
 /**
- * @param {Address} address
- * @returns {bigint}
+ * An address as a number: a `number` is one of IPv4, a `bigint` one of IPv6.
+ * So IPv4 does not pay for the 128 bits of the other, and as keys of a map the
+ * two are never the same.
+ * @typedef {number | bigint} Key
  */
-export function toNumber({ tag, val }) {
+
+/**
+ * @param {Address} address
+ * @returns {Key}
+ */
+export function toKey({ tag, val }) {
   return tag === 'ipv4'
-    ? BigInt(val)
-    : val.reduce((number, part) => (number << 32n) | BigInt(part), 0n);
+    ? val
+    : (BigInt(val[0]) << 96n) | (BigInt(val[1]) << 64n) | (BigInt(val[2]) << 32n) | BigInt(val[3]);
+}
+
+/**
+ * @param {Key} key
+ * @returns {Address}
+ */
+export function fromKey(key) {
+  return typeof key === 'number'
+    ? { tag: 'ipv4', val: key }
+    : { tag: 'ipv6', val: [part(key, 96n), part(key, 64n), part(key, 32n), part(key, 0n)] };
+}
+
+/**
+ * @param {bigint} key
+ * @param {bigint} shift
+ */
+function part(key, shift) {
+  return Number(BigInt.asUintN(32, key >> shift));
+}
+
+/**
+ * The number after this one; behind the last address of all it is none.
+ * @param {Key} key
+ * @returns {Key}
+ */
+export function next(key) {
+  return typeof key === 'number' ? key + 1 : key + 1n;
+}
+
+/**
+ * @param {Key} key
+ * @returns {Key}
+ */
+export function previous(key) {
+  return typeof key === 'number' ? key - 1 : key - 1n;
+}
+
+/**
+ * For sorting: IPv4 before IPv6, then by number.
+ * @param {Key} a
+ * @param {Key} b
+ */
+export function compareKeys(a, b) {
+  if (typeof a !== typeof b) {
+    return typeof a === 'number' ? -1 : 1;
+  }
+  return a < b ? -1 : Number(a > b);
+}
+
+/** @param {Address} address */
+export function toNumber(address) {
+  return BigInt(toKey(address));
 }
 
 /**
@@ -22,32 +81,22 @@ export function toNumber({ tag, val }) {
  * @returns {Address}
  */
 export function fromNumber(tag, number) {
-  return tag === 'ipv4'
-    ? { tag, val: Number(number) }
-    : { tag, val: [96n, 64n, 32n, 0n].map((shift) => Number(BigInt.asUintN(32, number >> shift))) };
-}
-
-/**
- * For sorting: IPv4 before IPv6, then by number.
- * @param {Address} a
- * @param {Address} b
- */
-export function compare(a, b) {
-  if (a.tag !== b.tag) {
-    return a.tag === 'ipv4' ? -1 : 1;
-  }
-  const [x, y] = [toNumber(a), toNumber(b)];
-  return x < y ? -1 : Number(x > y);
+  return fromKey(tag === 'ipv4' ? Number(number) : number);
 }
 
 /** @param {Address} address */
 export function format(address) {
-  return address.tag === 'ipv4' ? formatIpv4(address.val) : formatIpv6(toNumber(address));
+  return formatKey(toKey(address));
+}
+
+/** @param {Key} key */
+export function formatKey(key) {
+  return typeof key === 'number' ? formatIpv4(key) : formatIpv6(key);
 }
 
 /** @param {number} bits */
 function formatIpv4(bits) {
-  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join('.');
+  return `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
 }
 
 /** @param {bigint} number */
@@ -55,7 +104,7 @@ function formatIpv6(number) {
   if (isMapped(number)) {
     return `::ffff:${formatIpv4(Number(number & 0xffffffffn))}`;
   }
-  const hex = number.toString(16).padStart(32, '0').match(/.{4}/g);
+  const hex = number.toString(16).padStart(32, '0').match(/.{4}/g) ?? [];
   const groups = hex.map((group) => group.replace(/^0{1,3}/, ''));
   let start = 0;
   let length = 0;
@@ -79,14 +128,11 @@ function isMapped(number) {
 
 /**
  * An IPv4-mapped IPv6 address is the IPv4 address it stands for.
- * @param {Address} address
- * @returns {Address}
+ * @param {Key} key
+ * @returns {Key}
  */
-export function unmapped(address) {
-  const number = toNumber(address);
-  return address.tag === 'ipv6' && isMapped(number)
-    ? fromNumber('ipv4', number & 0xffffffffn)
-    : address;
+export function unmapped(key) {
+  return typeof key === 'bigint' && isMapped(key) ? Number(key & 0xffffffffn) : key;
 }
 
 /**
@@ -94,37 +140,71 @@ export function unmapped(address) {
  * @returns {Address | undefined}
  */
 export function parse(text) {
+  const key = parseKey(text);
+  return key === undefined ? undefined : fromKey(key);
+}
+
+/**
+ * @param {string} text
+ * @returns {Key | undefined}
+ */
+export function parseKey(text) {
   return text.includes(':') ? parseIpv6(text) : parseIpv4(text);
 }
 
+const ZERO = 48;
+const DOT = 46;
+
 /**
- * Four decimal octets without leading zeros.
+ * Four decimal octets without leading zeros. By hand: all names of a large
+ * directory come through here.
  * @param {string} text
- * @returns {Address | undefined}
+ * @returns {number | undefined}
  */
 function parseIpv4(text) {
-  const octets = text.split('.');
-  const valid = octets.length === 4
-    && octets.every((octet) => /^(?:0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255);
-  if (!valid) {
+  if (text.length > 15) {
     return undefined;
   }
-  const bits = octets.reduce((sum, octet) => sum * 256 + Number(octet), 0);
-  return { tag: 'ipv4', val: bits };
+  let bits = 0;
+  let octet = 0;
+  let digits = 0;
+  let dots = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === DOT) {
+      if (digits === 0) {
+        return undefined;
+      }
+      bits = bits * 256 + octet;
+      dots += 1;
+      octet = 0;
+      digits = 0;
+    } else {
+      if (code < ZERO || code > ZERO + 9 || (digits > 0 && octet === 0)) {
+        return undefined;
+      }
+      octet = octet * 10 + code - ZERO;
+      digits += 1;
+      if (octet > 255) {
+        return undefined;
+      }
+    }
+  }
+  return dots === 3 && digits > 0 ? bits * 256 + octet : undefined;
 }
 
 /**
  * @param {string} text
- * @returns {Address | undefined}
+ * @returns {bigint | undefined}
  */
 function parseIpv6(text) {
   const dotted = /^(.*:)([^:]*\.[^:]*)$/.exec(text);
   if (dotted) {
     const tail = parseIpv4(dotted[2]);
-    if (!tail) {
+    if (tail === undefined) {
       return undefined;
     }
-    text = `${dotted[1]}${(tail.val >>> 16).toString(16)}:${(tail.val & 0xffff).toString(16)}`;
+    text = `${dotted[1]}${(tail >>> 16).toString(16)}:${(tail & 0xffff).toString(16)}`;
   }
   const halves = text.split('::').map((half) => (half === '' ? [] : half.split(':')));
   const count = halves.flat().length;
@@ -136,6 +216,5 @@ function parseIpv6(text) {
   }
   const [head, tail = []] = halves;
   const groups = [...head, ...Array(8 - count).fill('0'), ...tail];
-  const hex = groups.map((group) => group.padStart(4, '0')).join('');
-  return fromNumber('ipv6', BigInt(`0x${hex}`));
+  return BigInt(`0x${groups.map((group) => group.padStart(4, '0')).join('')}`);
 }

@@ -1,58 +1,107 @@
 // What is remembered of addresses: who had them, and when they were released.
-// The native store keeps this beside the network's directory.
+// The rules are those of the native store, which keeps it as lines of a file;
+// of each address, only what happened last counts.
 
-import { compare, format } from './address.js';
+import { Sequence } from './sequence.js';
+
+/** @typedef {import('./address.js').Key} Key */
 
 /**
- * @typedef {import('./address.js').Address} Address
- * @typedef {{address: Address, key?: string, latest: boolean, releasedMsAgo: bigint}} Past
+ * What happened last at an address: somebody got it, or it was released.
+ * @typedef {object} Memory
+ * @property {Key} address
+ * @property {string | null} key who has it or had it, where that is known
+ * @property {boolean} held whether it was given, and not released
+ * @property {number} when in milliseconds since 1970
+ * @property {number} order of what happened, since times may be equal
+ * @property {number} given the order in which it was given to its key; 0 without one
  */
 
+/**
+ * Sorts by age, those of the longest ago first.
+ * @param {Memory} a
+ * @param {Memory} b
+ */
+export function byAge(a, b) {
+  return a.when - b.when || a.order - b.order;
+}
+
+/**
+ * @param {Memory} a
+ * @param {Memory} b
+ */
+function byGift(a, b) {
+  return a.given - b.given;
+}
+
 export class History {
-  /** What happened last at an address, by its text. Ordered by when. */
-  #events = new Map();
+  /** @type {Map<Key, Memory>} */
+  #memories = new Map();
+  /** Those with a key, by it, the one given last last. @type {Map<string, Sequence<Memory>>} */
+  #byKey = new Map();
 
   /**
-   * @param {Address} address
-   * @param {string | undefined} key who has it; without, it was released
-   * @param {number} now in milliseconds
+   * What is remembered of an address.
+   * @param {Key} address
    */
-  note(address, key, now) {
-    const name = format(address);
-    const before = this.#events.get(name);
-    // After a release, whoever had it next did not say who it was.
-    const holder = key ?? (before?.held ? before.key : undefined);
-    this.#events.delete(name);
-    this.#events.set(name, { address, key: holder, held: key !== undefined, when: now });
+  get(address) {
+    return this.#memories.get(address);
   }
 
-  /** @param {string} key */
-  lastOf(key) {
-    return [...this.#events.values()].findLast((event) => event.key === key)?.address;
+  get isEmpty() {
+    return this.#memories.size === 0;
+  }
+
+  values() {
+    return this.#memories.values();
   }
 
   /**
-   * @param {Address} address
-   * @param {number} now
-   * @returns {Past | undefined}
+   * Of the addresses that a key had last, the one that it got last: in which
+   * order they were released does not matter.
+   * @param {string} key
    */
-  of(address, now) {
-    const event = this.#events.get(format(address));
-    if (event === undefined) {
-      return undefined;
+  latestOf(key) {
+    return this.#byKey.get(key)?.last()?.address;
+  }
+
+  /**
+   * @param {Key} address
+   * @param {Memory | undefined} memory
+   */
+  put(address, memory) {
+    const former = this.#memories.get(address);
+    if (former !== undefined) {
+      this.#dropKey(former);
+      this.#memories.delete(address);
     }
-    const { key, when } = event;
-    const last = key === undefined ? undefined : this.lastOf(key);
-    return {
-      address,
-      key,
-      latest: last !== undefined && compare(last, address) === 0,
-      releasedMsAgo: BigInt(Math.max(0, now - when)),
-    };
+    if (memory !== undefined) {
+      this.#memories.set(address, memory);
+      this.#addKey(memory);
+    }
   }
 
-  /** The addresses of which anything is known, the longest ago first. */
-  addresses() {
-    return [...this.#events.values()].map(({ address }) => address);
+  /** @param {Memory} memory */
+  #addKey(memory) {
+    if (memory.key !== null) {
+      const known = this.#byKey.get(memory.key);
+      const all = known ?? new Sequence(byGift);
+      all.add(memory);
+      if (known === undefined) {
+        this.#byKey.set(memory.key, all);
+      }
+    }
+  }
+
+  /** @param {Memory} memory */
+  #dropKey(memory) {
+    if (memory.key === null) {
+      return;
+    }
+    const all = this.#byKey.get(memory.key);
+    all?.delete(memory);
+    if (all?.last() === undefined) {
+      this.#byKey.delete(memory.key);
+    }
   }
 }

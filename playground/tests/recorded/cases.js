@@ -1,12 +1,13 @@
 // The recorded cases: reading, preparing and comparing them, as far as cases
-// in memory need it. What the format means is said by ../host-local/harness.py,
-// which this follows function by function.
+// in memory need it. What the format means is said by
+// conformance/host-local/harness.py, which this follows function by function.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { DanglingLink, Directory } from '../../src/engine/directory.js';
+import { Disk, pathNames } from '../../src/engine/disk.js';
 import { kind, parse, same, stringify } from './json.js';
-import { DanglingLink, pathNames } from './memory-store.js';
 
 /** Stands for `${DATADIR}`. */
 export const DATA_DIR = '/replay/datadir';
@@ -28,7 +29,7 @@ const BASE_ENV = {
 export function load(directory, only) {
   const files = readdirSync(directory).filter((name) => name.endsWith('.json')).sort();
   return files.flatMap((file) => {
-    const { cases } = parse(readFileSync(join(directory, file), 'utf8'));
+    const cases = /** @type {any[]} */ (parse(readFileSync(join(directory, file), 'utf8')).cases);
     const theme = file.slice(0, -'.json'.length);
     return cases
       .map((test) => ({ label: `${theme}/${test.name}`, test }))
@@ -45,13 +46,14 @@ export function skipReason(test) {
   if (test.sandbox) {
     return `needs the file system of sandbox ${test.sandbox}`;
   }
-  if (test.steps.some((step) => 'fsize' in step)) {
+  const steps = /** @type {any[]} */ (test.steps);
+  if (steps.some((step) => 'fsize' in step)) {
     return 'limits the size of files';
   }
-  if (test.steps.some((step) => step.modes)) {
+  if (steps.some((step) => step.modes)) {
     return 'looks at the modes of files';
   }
-  if (test.steps.some((step) => !environment(step).CNI_COMMAND)) {
+  if (steps.some((step) => !environment(step).CNI_COMMAND)) {
     return 'without CNI_COMMAND the component is not called';
   }
   if (hasLiveLink(test)) {
@@ -63,35 +65,47 @@ export function skipReason(test) {
   return undefined;
 }
 
-/** Whether a link of the case leads to a file of the case. */
+/**
+ * Whether a link of the case leads to a file of the case.
+ * @param {any} test
+ */
 function hasLiveLink(test) {
-  const files = Object.entries(Object.assign({}, test.files, ...test.steps.map((s) => s.files)));
+  const steps = test.steps.map((/** @type {any} */ step) => step.files);
+  const files = Object.entries(Object.assign({}, test.files, ...steps));
   const paths = files.map(([name]) => `\${DATADIR}/${name}`);
   return files.some(([, value]) =>
     isLink(value) && paths.some((path) => `${path}/`.startsWith(`${value.link}/`)));
 }
 
+/** @param {any} value */
 function isLink(value) {
   return kind(value) === 'object' && 'link' in value;
 }
 
 // --------------------------------------------------------------- preparation
 
+/** @param {string} text */
 function expand(text) {
   return text
     .replaceAll('${DATADIR}', DATA_DIR)
-    .replace(/\$\{PAD:(\d+)\}/g, (_, n) => 'x'.repeat(n))
-    .replace(/\$\{NEST:(\d+)\}/g, (_, n) => '['.repeat(n) + ']'.repeat(n));
+    .replace(/\$\{PAD:(\d+)\}/g, (_, n) => 'x'.repeat(Number(n)))
+    .replace(/\$\{NEST:(\d+)\}/g, (_, n) => '['.repeat(Number(n)) + ']'.repeat(Number(n)));
 }
 
-/** Undoes {@link expand} as far as it can be told. */
+/**
+ * Undoes {@link expand} as far as it can be told.
+ * @param {string} text
+ */
 export function collapse(text) {
   return text
     .replaceAll(DATA_DIR, '${DATADIR}')
     .replace(/x{200,}/g, (run) => `\${PAD:${run.length}}`);
 }
 
-/** @returns {Uint8Array} */
+/**
+ * @param {any} value
+ * @returns {Uint8Array}
+ */
 function toBytes(value) {
   switch (kind(value)) {
     case 'list':
@@ -103,21 +117,36 @@ function toBytes(value) {
   }
 }
 
-function fromBytes(bytes) {
+/**
+ * A file of these bytes.
+ * @param {Uint8Array} bytes
+ */
+function toFile(bytes) {
   try {
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-    return collapse(decoder.decode(bytes));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { hex: Buffer.from(bytes).toString('hex') };
+    return bytes;
   }
 }
 
-/** Text that may not be UTF-8, as the native host hands it to the component. */
+/** @param {string | Uint8Array} file */
+function fromFile(file) {
+  return typeof file === 'string' ? collapse(file) : { hex: Buffer.from(file).toString('hex') };
+}
+
+/**
+ * Text that may not be UTF-8, as the native host hands it to the component.
+ * @param {Uint8Array} bytes
+ */
 export function toText(bytes) {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
-/** The variables of a step, those that are set. */
+/**
+ * The variables of a step, those that are set.
+ * @param {any} step
+ * @returns {Record<string, string>}
+ */
 function environment(step) {
   const all = {
     ...BASE_ENV,
@@ -130,7 +159,11 @@ function environment(step) {
   return Object.fromEntries(set.map(([name, value]) => [name, toText(toBytes(value))]));
 }
 
-/** What the native host makes of a step's environment and standard input. */
+/**
+ * What the native host makes of a step's environment and standard input.
+ * @param {any} test
+ * @param {any} step
+ */
 export function invocation(test, step) {
   const env = environment(step);
   const isMeant = ['1', 'true'].includes(env.CNI_NETNS_OVERRIDE?.toLowerCase());
@@ -147,6 +180,10 @@ export function invocation(test, step) {
   };
 }
 
+/**
+ * @param {any} test
+ * @param {any} step
+ */
 function standardInput(test, step) {
   if ('stdin' in step) {
     return toBytes(step.stdin);
@@ -156,8 +193,6 @@ function standardInput(test, step) {
 }
 
 // ------------------------------------------------------------- the directory
-
-/** @typedef {import('./memory-store.js').Directory} Directory */
 
 /**
  * Makes the files of a case, or the edits of a step.
@@ -176,7 +211,7 @@ export function writeFiles(root, files) {
       continue;
     }
     const parents = pathNames(name);
-    const last = parents.pop();
+    const last = /** @type {string} */ (parents.pop());
     const directory = parents.reduce(directoryIn, root);
     if (value === null) {
       directory.delete(last);
@@ -185,7 +220,7 @@ export function writeFiles(root, files) {
     } else if (isLink(value)) {
       directory.set(last, new DanglingLink(expand(value.link)));
     } else {
-      directory.set(last, value === true ? new Uint8Array() : toBytes(value));
+      directory.set(last, value === true ? '' : toFile(toBytes(value)));
     }
   }
 }
@@ -197,10 +232,8 @@ export function writeFiles(root, files) {
  * @returns {Directory}
  */
 export function directoryIn(directory, name) {
-  if (!directory.has(name)) {
-    directory.set(name, new Map());
-  }
-  return directory.get(name);
+  const entry = directory.get(name);
+  return entry instanceof Directory ? entry : directory.make(name);
 }
 
 /**
@@ -210,20 +243,24 @@ export function directoryIn(directory, name) {
  */
 export function snapshot(directory, prefix = '') {
   const state = new Map();
-  for (const [name, entry] of directory) {
+  for (const [name, entry] of directory.entries()) {
     const key = prefix + collapse(name);
-    if (entry instanceof Map) {
+    if (entry instanceof Directory) {
       state.set(`${key}/`, true);
       snapshot(entry, `${key}/`).forEach((value, below) => state.set(below, value));
     } else if (entry instanceof DanglingLink) {
       state.set(key, { link: collapse(entry.target) });
     } else {
-      state.set(key, name === 'lock' ? true : fromBytes(entry));
+      state.set(key, name === 'lock' ? true : fromFile(entry));
     }
   }
   return state;
 }
 
+/**
+ * @param {Map<string, any>} before
+ * @param {Map<string, any>} after
+ */
 function changes(before, after) {
   const delta = new Map([...after].filter(([key, value]) => !same(before.get(key), value)));
   for (const key of before.keys()) {
@@ -234,7 +271,11 @@ function changes(before, after) {
   return delta;
 }
 
-/** `state` with the file edits of a step applied. */
+/**
+ * `state` with the file edits of a step applied.
+ * @param {Map<string, any>} state
+ * @param {any} step
+ */
 function edited(state, { files = {} }) {
   const kept = new Map(state);
   for (const name of Object.keys(files).filter((key) => files[key] === null)) {
@@ -245,22 +286,30 @@ function edited(state, { files = {} }) {
       }
     }
   }
-  const made = new Map();
+  const made = new Disk().root;
   writeFiles(made, Object.fromEntries(Object.entries(files).filter(([, value]) => value !== null)));
   return new Map([...kept, ...snapshot(made)]);
 }
 
 // ----------------------------------------------------------------- comparing
 
+/** @param {any} value */
 function show(value) {
   const text = value === undefined ? 'nothing' : stringify(value);
   return text.length <= 160 ? text : `${text.slice(0, 160)}...`;
 }
 
+/** @param {any} value */
 function isError(value) {
   return kind(value) === 'object' && 'code' in value && 'msg' in value;
 }
 
+/**
+ * @param {any} want
+ * @param {any} got
+ * @param {any} rule
+ * @returns {string[]}
+ */
 function compareError(want, got, rule) {
   if (!isError(got)) {
     return [`out: want error ${show(want)} got ${show(got)}`];
@@ -286,6 +335,12 @@ function compareError(want, got, rule) {
   return found;
 }
 
+/**
+ * @param {any} want
+ * @param {any} got
+ * @param {string} at
+ * @returns {string[]}
+ */
 function compareValue(want, got, at) {
   if (same(want, got)) {
     return [];
@@ -295,12 +350,16 @@ function compareValue(want, got, at) {
     return [...keys].flatMap((key) => compareValue(want[key], got[key], `${at}.${key}`));
   }
   if (kind(want) === 'list' && kind(got) === 'list' && want.length === got.length) {
-    return want.flatMap((value, n) => compareValue(value, got[n], `${at}[${n}]`));
+    return want.flatMap((/** @type {any} */ value, /** @type {number} */ n) => compareValue(value, got[n], `${at}[${n}]`));
   }
   return [`${at}: want ${show(want)} got ${show(got)}`];
 }
 
-/** Differences in what one step printed and returned. */
+/**
+ * Differences in what one step printed and returned.
+ * @param {any} want
+ * @param {any} got
+ */
 function compareStep(want, got) {
   const found = [];
   const allowed = want.rc;
@@ -330,13 +389,18 @@ function compareStep(want, got) {
   return found;
 }
 
-/** Whether a key names a directory or a lock file. */
+/**
+ * Whether a key names a directory or a lock file.
+ * @param {string} key
+ */
 function isFrame(key) {
   return key.endsWith('/') || key.split('/').pop() === 'lock';
 }
 
+/** @typedef {[number, string]} Difference the number of a step, and what is different */
+
 /**
- * Differences over the whole case, as step number and text.
+ * Differences over the whole case.
  *
  * Directories and lock files that the reference makes in anything but a
  * successful ADD may be missing until an ADD succeeds there.
@@ -344,16 +408,17 @@ function isFrame(key) {
  * @param {any[]} wanted what each step should do
  * @param {Map<string, any>} start
  * @param {{got: any, after: Map<string, any>}[]} results
- * @returns {[number, string][]}
+ * @returns {Difference[]}
  */
 export function compare(test, wanted, start, results) {
+  /** @type {Difference[]} */
   const found = [];
   const optional = new Set();
   let before = start;
   for (const [n, { got, after }] of results.entries()) {
     const step = test.steps[n];
     const want = wanted[n];
-    found.push(...compareStep(want, got).map((text) => [n, text]));
+    found.push(...compareStep(want, got).map((text) => /** @type {Difference} */ ([n, text])));
     if (want.disk === 'any') {
       before = after;
       continue;
@@ -391,7 +456,8 @@ export function compare(test, wanted, start, results) {
  * @returns {Iterable<{isReference: boolean, wanted: any[]}>}
  */
 export function* acceptable(test) {
-  const bases = test.want_any ?? [test.steps.map((step) => step.want)];
+  const bases = /** @type {any[][]} */ (
+    test.want_any ?? [test.steps.map((/** @type {any} */ step) => step.want)]);
   for (const wanted of bases) {
     yield { isReference: true, wanted };
   }
@@ -405,7 +471,11 @@ export function* acceptable(test) {
   }
 }
 
-/** Directories and locks that the reference makes in the step are implied. */
+/**
+ * Directories and locks that the reference makes in the step are implied.
+ * @param {any} reference
+ * @param {any} want
+ */
 function differing(reference, want) {
   const frame = Object.entries(reference.disk ?? {}).filter(
     ([key, value]) => value !== null && isFrame(key));

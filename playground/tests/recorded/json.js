@@ -63,7 +63,7 @@ export function same(a, b) {
     case 'numeral':
       return a.text === b.text;
     case 'list':
-      return a.length === b.length && a.every((value, n) => same(value, b[n]));
+      return a.length === b.length && a.every((/** @type {any} */ value, /** @type {number} */ n) => same(value, b[n]));
     case 'object': {
       const keys = Object.keys(a);
       return keys.length === Object.keys(b).length

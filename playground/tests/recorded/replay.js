@@ -1,7 +1,7 @@
 // Replays the recorded host-local cases against the component transpiled by
-// jco, with a store in memory.
+// jco, with the playground's store.
 //
-//     node replay.js COMPONENT.wasm [--cases DIR] [--only REGEX]
+//     node playground/tests/recorded/replay.js COMPONENT.wasm [--cases DIR] [--only REGEX]
 //
 // Time stands still, and no policy is asked: no recorded case names one.
 //
@@ -12,59 +12,65 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { transpile } from '@bytecodealliance/jco';
-
+import { Disk, pathNames } from '../../src/engine/disk.js';
+import { Directory } from '../../src/engine/directory.js';
+import { StorageError } from '../../src/engine/ledger.js';
+import { storage } from '../../src/engine/store.js';
+import { importModule, loadTranspiler, transpile } from '../../src/engine/transpile.js';
 import {
   acceptable, collapse, compare, DATA_DIR, directoryIn, invocation, load, skipReason, snapshot,
-  toText, writeFiles,
+  writeFiles,
 } from './cases.js';
 import { parse } from './json.js';
-import { memoryStorage, pathNames, StorageError } from './memory-store.js';
 
 /** Differences shown for each case. */
 const MOST_SHOWN = 12;
 
+const TRANSPILER = new URL(
+  '../../node_modules/@bytecodealliance/jco/obj/js-component-bindgen-component.js',
+  import.meta.url,
+);
+
+const CASES = new URL('../../../conformance/host-local/cases', import.meta.url);
+
+/** @typedef {(imports: object) => any} Instantiate makes a fresh instance */
+
 /**
- * Transpiles a component, with the options a browser needs.
+ * Transpiles a component, as it is done for the page.
  * @param {string} path
- * @returns {Promise<(imports: object) => Promise<any>>} makes a fresh instance
+ * @returns {Promise<Instantiate>}
  */
 async function loadComponent(path) {
-  const { files } = await transpile(await readFile(path), {
-    name: 'component',
-    instantiation: 'async',
-    nodejsCompat: false,
-    wasiShim: false,
-    typescript: false,
-    minify: true,
-    base64Cutoff: 0,
-  });
-  const modules = new Map();
-  for (const [name, content] of Object.entries(files).filter(([name]) => name.endsWith('.wasm'))) {
-    modules.set(name, await WebAssembly.compile(content));
+  const generate = await loadTranspiler(TRANSPILER.href);
+  const { source, modules } = transpile(await readFile(path), generate);
+  const { instantiate } = await importModule(source);
+  const compiled = new Map();
+  for (const [name, bytes] of modules) {
+    compiled.set(name, new WebAssembly.Module(bytes));
   }
-  // From memory: a file would need a package that makes it a module.
-  const source = Buffer.from(files['component.js']).toString('base64');
-  const { instantiate } = await import(`data:text/javascript;base64,${source}`);
-  return (imports) => instantiate((name) => modules.get(name), imports);
+  return (imports) => instantiate((name) => compiled.get(name), imports);
 }
 
 /**
  * What the component may ask for besides storage.
- * @param {import('./memory-store.js').Directory} root
+ * @param {Directory} root
  * @param {string[]} warnings
  */
-function memoryEnvironment(root, warnings) {
+function environment(root, warnings) {
   return {
-    resolvConf(path) {
+    resolvConf(/** @type {string} */ path) {
       const names = pathNames(path.startsWith('/') ? path : `${DATA_DIR}/${path}`);
-      const file = names.reduce((at, name) => (at instanceof Map ? at.get(name) : undefined), root);
-      if (!(file instanceof Uint8Array)) {
+      const file = names.reduce(
+        (/** @type {import('../../src/engine/directory.js').Entry | undefined} */ at, name) =>
+          (at instanceof Directory ? at.get(name) : undefined),
+        root,
+      );
+      if (typeof file !== 'string') {
         throw new StorageError('io', `reading resolvConf ${path}: no such file`);
       }
-      return toText(file);
+      return file;
     },
-    warn(message) {
+    warn(/** @type {string} */ message) {
       warnings.push(message);
     },
     timeMs: () => 0n,
@@ -87,22 +93,33 @@ const policies = {
   },
 };
 
-/** What one step gives, in the form of `want`. */
-async function runStep(instantiate, test, step, root) {
+/**
+ * What one step gives, in the form of `want`.
+ * @param {Instantiate} instantiate
+ * @param {any} test
+ * @param {any} step
+ * @param {Disk} disk
+ */
+function runStep(instantiate, test, step, disk) {
+  /** @type {string[]} */
   const warnings = [];
-  const { cni } = await instantiate({
-    'wipam:ipam/storage': memoryStorage(root),
-    'wipam:ipam/environment': memoryEnvironment(root, warnings),
+  const { cni } = instantiate({
+    'wipam:ipam/storage': storage(disk, () => 0),
+    'wipam:ipam/environment': environment(disk.root, warnings),
     'wipam:ipam/policies': policies,
   });
   const got = invoke(cni, invocation(test, step));
   return warnings.length === 0 ? got : { ...got, stderr: warnings.join('\n') };
 }
 
+/**
+ * @param {any} cni
+ * @param {object} parameters
+ */
 function invoke(cni, parameters) {
   try {
     return printed(0, cni.invoke(parameters));
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     // jco throws the `err` of a result with this property; all else is a trap
     // or a fault in an import, which no case allows.
     return Object.hasOwn(error, 'payload')
@@ -111,6 +128,10 @@ function invoke(cni, parameters) {
   }
 }
 
+/**
+ * @param {number} rc
+ * @param {string} answer
+ */
 function printed(rc, answer) {
   const text = collapse(answer);
   try {
@@ -120,32 +141,44 @@ function printed(rc, answer) {
   }
 }
 
-/** @returns {Promise<[number, string][]>} differences from the reference */
-async function replay(instantiate, test) {
-  const root = new Map([['dev', new Map([['null', new Uint8Array()]])]]);
-  const dataDir = pathNames(DATA_DIR).reduce(directoryIn, root);
+/**
+ * Differences from the reference.
+ * @param {Instantiate} instantiate
+ * @param {any} test
+ * @returns {import('./cases.js').Difference[]}
+ */
+function replay(instantiate, test) {
+  const disk = new Disk();
+  disk.make('/dev').set('null', '');
+  const dataDir = pathNames(DATA_DIR).reduce(directoryIn, disk.root);
   writeFiles(dataDir, test.files ?? {});
   const start = snapshot(dataDir);
   const results = [];
   for (const step of test.steps) {
     writeFiles(dataDir, step.files ?? {});
-    const got = await runStep(instantiate, test, step, root);
+    const got = runStep(instantiate, test, step, disk);
     results.push({ got, after: snapshot(dataDir) });
   }
 
+  /** @type {import('./cases.js').Difference[] | undefined} */
   let nearest;
   for (const { isReference, wanted } of acceptable(test)) {
     const found = compare(test, wanted, start, results);
     if (found.length === 0) {
       return [];
     }
-    if (isReference && !(nearest?.length <= found.length)) {
+    if (isReference && (nearest === undefined || nearest.length > found.length)) {
       nearest = found;
     }
   }
-  return nearest;
+  return nearest ?? [[0, 'the case says nothing of what is wanted']];
 }
 
+/**
+ * @param {string} label
+ * @param {any} test
+ * @param {import('./cases.js').Difference[]} found
+ */
 function report(label, test, found) {
   console.log(`FAIL ${label}: ${test.why}`);
   for (const [n, text] of found.slice(0, MOST_SHOWN)) {
@@ -163,7 +196,7 @@ function report(label, test, found) {
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    cases: { type: 'string', default: fileURLToPath(new URL('../host-local/cases', import.meta.url)) },
+    cases: { type: 'string', default: fileURLToPath(CASES) },
     only: { type: 'string', default: '' },
   },
 });
@@ -183,7 +216,7 @@ for (const { label, test } of load(values.cases, new RegExp(values.only))) {
     console.log(`SKIP ${label}: ${reason}`);
     continue;
   }
-  const found = await replay(instantiate, test);
+  const found = replay(instantiate, test);
   if (found.length === 0) {
     passed += 1;
   } else {
