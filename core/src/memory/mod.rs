@@ -41,8 +41,10 @@ struct Network {
     /// Addresses that are reserved, or of which something is remembered.
     used: Runs,
     last_reserved: BTreeMap<u32, IpAddr>,
-    /// Whether releases are remembered.
+    /// Whether releases are remembered, and whether they are to be once the
+    /// next address is reserved.
     history: bool,
+    begins_history: bool,
     pasts: Pasts,
     /// What was reserved since the store was opened, and what was remembered
     /// of it before it was remembered again: nobody has used it.
@@ -118,7 +120,7 @@ impl Environment for MemoryStore {
 
     fn open(&mut self, location: &Location, access: Access) -> Result<Option<Self>, StoreError> {
         let mut network = self.0.borrow_mut();
-        network.history |= location.history && access == Access::Reserve;
+        network.begins_history = location.history && access == Access::Reserve;
         network.fresh.clear();
         network.pending = None;
         Ok(Some(self.clone()))
@@ -202,6 +204,7 @@ impl Store for MemoryStore {
             return Ok(false);
         }
         network.fresh.insert(address, None);
+        network.history |= network.begins_history;
         network.changes.reserved.push(address);
         Ok(true)
     }
@@ -284,6 +287,7 @@ impl Store for MemoryStore {
 
     fn remember(&mut self, address: IpAddr, key: &str) -> Result<(), StoreError> {
         let mut network = self.0.borrow_mut();
+        network.history |= network.begins_history;
         if !network.history {
             return Ok(());
         }

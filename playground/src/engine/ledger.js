@@ -43,6 +43,7 @@ export class Ledger {
   #disk;
   #directory;
   #now;
+  #begins;
   /**
    * What this invocation reserved, and what was remembered of it before, if
    * it was remembered again. Giving it back is no release.
@@ -56,11 +57,14 @@ export class Ledger {
    * @param {Disk} disk
    * @param {Directory} directory
    * @param {number} now in milliseconds since 1970
+   * @param {boolean} begins whether releases are remembered once something was
+   *   reserved
    */
-  constructor(disk, directory, now) {
+  constructor(disk, directory, now, begins = false) {
     this.#disk = disk;
     this.#directory = directory;
     this.#now = now;
+    this.#begins = begins;
   }
 
   // ----------------------------------------------------------------- records
@@ -100,6 +104,7 @@ export class Ledger {
     }
     this.#directory.set(formatKey(address), render(owner));
     this.#fresh.set(address, undefined);
+    this.#begin();
     return true;
   }
 
@@ -253,6 +258,7 @@ export class Ledger {
    * @param {string} key
    */
   remember(address, key) {
+    this.#begin();
     if (!this.#directory.remembers) {
       return;
     }
@@ -263,6 +269,12 @@ export class Ledger {
     const order = this.#disk.order();
     const memory = { address, key, held: true, when: this.#now, order, given: order };
     this.#directory.remember(address, memory);
+  }
+
+  #begin() {
+    if (this.#begins && !this.#directory.remembers) {
+      this.#directory.setRemembers(true);
+    }
   }
 
   /** @param {Key} address that is released */

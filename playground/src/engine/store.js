@@ -38,10 +38,8 @@ export function storage(disk, now) {
       return undefined;
     }
     takeLock(directory, access);
-    if (location.history && access === 'reserve' && !directory.remembers) {
-      directory.setRemembers(true);
-    }
-    return new Network(new Ledger(disk, directory, now()));
+    const begins = location.history && access === 'reserve';
+    return new Network(new Ledger(disk, directory, now(), begins));
   }
   return { Network, open };
 }

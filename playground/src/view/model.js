@@ -7,7 +7,7 @@ import { numberOf } from './numbers.js';
 /** @typedef {import('./types.js').Start} Start */
 /** @typedef {import('./numbers.js').Family} Family */
 
-/** @typedef {{key: string | null, held: boolean, when: number, order: number}} Past */
+/** @typedef {{key: string | null, held: boolean, when: number, order: number, given: number}} Past */
 
 /**
  * All that is known of one address.

@@ -149,7 +149,7 @@ export function momentOf(pool, model, waitMs = 0) {
       const key = entry.past?.key;
       if (typeof key === 'string' && entry.past) {
         const known = latest.get(key)?.past;
-        if (!known || known.order < entry.past.order) latest.set(key, entry);
+        if (!known || known.given < entry.past.given) latest.set(key, entry);
       }
     }
   }

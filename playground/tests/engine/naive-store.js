@@ -26,10 +26,7 @@ export class NaiveNode {
    * @param {boolean} history
    */
   open(now, history) {
-    if (history) {
-      this.lines ??= [];
-    }
-    return new NaiveLedger(this, now);
+    return new NaiveLedger(this, now, history);
   }
 }
 
@@ -42,10 +39,19 @@ class NaiveLedger {
   /**
    * @param {NaiveNode} node
    * @param {number} now
+   * @param {boolean} history
    */
-  constructor(node, now) {
+  constructor(node, now, history) {
     this.node = node;
     this.now = now;
+    this.history = history;
+  }
+
+  /** A history is begun with what is first reserved or remembered. */
+  #begin() {
+    if (this.history) {
+      this.node.lines ??= [];
+    }
   }
 
   /** @param {Key} address */
@@ -98,6 +104,7 @@ class NaiveLedger {
       return false;
     }
     this.node.records.set(address, owner);
+    this.#begin();
     this.#fresh.set(address, this.node.lines?.length ?? 0);
     return true;
   }
@@ -225,6 +232,7 @@ class NaiveLedger {
    * @param {string} key
    */
   remember(address, key) {
+    this.#begin();
     this.node.lines?.push({ address, event: 'had', key, when: this.now });
   }
 

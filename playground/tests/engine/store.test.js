@@ -58,10 +58,7 @@ function twins(seed) {
       return;
     }
     const history = chance.below(5) === 0;
-    if (history) {
-      disk.make(PATH).setRemembers(true);
-    }
-    const both = [new Ledger(disk, disk.make(PATH), now), naive.open(now, history)];
+    const both = [new Ledger(disk, disk.make(PATH), now, history), naive.open(now, history)];
     for (let count = chance.below(8); count >= 0; count--) {
       const [name, ...args] = call();
       const [real, wanted] = both.map((ledger) => /** @type {any} */ (ledger)[name](...args));

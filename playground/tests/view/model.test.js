@@ -16,7 +16,7 @@ function played() {
       command: 'DEL',
       changes: [
         { key: file('10.1.0.2'), before: WEB },
-        { key: past('10.1.0.2'), after: { key: 'k', held: false, when: START + 2000, order: 1 } },
+        { key: past('10.1.0.2'), after: { key: 'k', held: false, when: START + 2000, order: 1, given: 1 } },
       ],
     }),
     frame(3, { container: 'db', changes: [{ key: file('10.1.0.2'), after: 'db\r\neth0' }] }),

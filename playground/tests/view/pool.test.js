@@ -48,12 +48,12 @@ test('cells say the same as the facts of single addresses', () => {
     [file('10.1.0.14'), ' \n'],
     [file('10.1.0.22'), 'in-excluded\r\neth0'],
     [file('10.1.0.200'), 'outside\r\neth0'],
-    [past('10.1.0.40'), { key: null, held: false, when: START - 30_000, order: 1 }],
-    [past('10.1.0.41'), { key: 'k', held: false, when: START - 100_000, order: 2 }],
-    [past('10.1.0.42'), { key: 'm', held: false, when: START - 100_000, order: 3 }],
-    [past('10.1.0.43'), { key: 'm', held: false, when: START - 90_000, order: 4 }],
-    [past('10.1.0.44'), { key: 'n', held: true, when: START - 10, order: 5 }],
-    [past('10.1.0.26'), { key: 'x', held: false, when: START - 10, order: 6 }],
+    [past('10.1.0.40'), { key: null, held: false, when: START - 30_000, order: 1, given: 1 }],
+    [past('10.1.0.41'), { key: 'k', held: false, when: START - 100_000, order: 2, given: 2 }],
+    [past('10.1.0.42'), { key: 'm', held: false, when: START - 100_000, order: 3, given: 3 }],
+    [past('10.1.0.43'), { key: 'm', held: false, when: START - 90_000, order: 4, given: 4 }],
+    [past('10.1.0.44'), { key: 'n', held: true, when: START - 10, order: 5, given: 5 }],
+    [past('10.1.0.26'), { key: 'x', held: false, when: START - 10, order: 6, given: 6 }],
   ]);
   // The boot was a moment ago, so everything released before counts from it.
   const { names } = cells(all, played);
@@ -73,8 +73,8 @@ test('cooling and keeping end with time', () => {
   const all = pool({ cooldownMs: 60_000, keepMs: 600_000 });
   const played = model([
     ['b:', 0],
-    [past('10.1.0.5'), { key: 'k', held: false, when: START, order: 1 }],
-    [past('10.1.0.6'), { key: 'k', held: false, when: START, order: 2 }],
+    [past('10.1.0.5'), { key: 'k', held: false, when: START, order: 1, given: 1 }],
+    [past('10.1.0.6'), { key: 'k', held: false, when: START, order: 2, given: 2 }],
   ]);
   const [range] = all.ranges;
   const at = (/** @type {number} */ ms) => ['10.1.0.5', '10.1.0.6'].map((text, n) =>
