@@ -10,6 +10,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// That of musl takes an eighth of a simulation.
+#[global_allocator]
+static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// Looks after the networks of containers on this host.
 #[derive(Parser)]
 #[command(name = "wipam", version)]

@@ -41,6 +41,8 @@ pub struct Engine {
     engine: wasmtime::Engine,
     code: Loaded,
     limits: Limits,
+    /// The fuel of each invocation, if it is counted.
+    fuel: Option<u64>,
 }
 
 /// Why a component gave no answer. What it reserved before it failed is still
@@ -66,10 +68,27 @@ impl Engine {
     pub fn new(code: Code, limits: Limits) -> Result<Self, EngineError> {
         let (engine, code) =
             load::load(code).map_err(|error| EngineError::Load(format!("{error:#}")))?;
+        let fuel = Some(limits.fuel);
         Ok(Self {
             engine,
             code,
             limits,
+            fuel,
+        })
+    }
+
+    /// Compiles a component for the processor of this machine, to be invoked
+    /// very often: fuel is not counted, so it has to be one that is trusted to
+    /// end, and memory takes gigabytes of address space.
+    #[cfg(feature = "compile")]
+    pub fn compile(component: &[u8], limits: Limits) -> Result<Self, EngineError> {
+        let (engine, code) =
+            load::compile(component).map_err(|error| EngineError::Load(format!("{error:#}")))?;
+        Ok(Self {
+            engine,
+            code,
+            limits,
+            fuel: None,
         })
     }
 
@@ -104,8 +123,8 @@ impl Engine {
 
         let mut store = Store::new(&self.engine, State::new(environment, &self.limits));
         store.limiter(|state| &mut state.limiter);
-        let fuel = self.limits.fuel;
-        store.set_fuel(fuel).map_err(instantiate)?;
+        let fuel = self.fuel;
+        refuel(&mut store, fuel).map_err(instantiate)?;
         let plugin = Plugin::instantiate(&mut store, &self.code.component, &linker)
             .map_err(|error| ended(&mut store, fuel, &error, EngineError::Instantiate))?;
         Ok(Session {
@@ -122,7 +141,7 @@ impl Engine {
 pub struct Session<E: Environment + 'static> {
     store: Store<State<E>>,
     plugin: Plugin,
-    fuel: u64,
+    fuel: Option<u64>,
 }
 
 impl<E: Environment + 'static> Session<E> {
@@ -145,23 +164,30 @@ impl<E: Environment + 'static> Session<E> {
         function: impl FnOnce(&mut Store<State<E>>, &Plugin) -> wasmtime::Result<T>,
     ) -> Result<T, EngineError> {
         self.store.data_mut().begin();
-        let begun = self.store.set_fuel(self.fuel);
+        let begun = refuel(&mut self.store, self.fuel);
         begun
             .and_then(|()| function(&mut self.store, &self.plugin))
             .map_err(|error| ended(&mut self.store, self.fuel, &error, EngineError::Trapped))
     }
 }
 
+/// Gives an invocation its fuel, if it is counted.
+fn refuel<T>(store: &mut Store<T>, fuel: Option<u64>) -> wasmtime::Result<()> {
+    fuel.map_or(Ok(()), |fuel| store.set_fuel(fuel))
+}
+
 /// Why a call was not answered.
 fn ended<E: Environment + 'static>(
     store: &mut Store<State<E>>,
-    fuel: u64,
+    fuel: Option<u64>,
     error: &wasmtime::Error,
     kind: fn(String) -> EngineError,
 ) -> EngineError {
     let refused = store.data_mut().limiter.refused.take();
     match (error.downcast_ref::<Trap>(), refused) {
-        (Some(Trap::OutOfFuel), _) => EngineError::Overran(format!("{fuel} units of fuel")),
+        (Some(Trap::OutOfFuel), _) => {
+            EngineError::Overran(format!("{} units of fuel", fuel.unwrap_or_default()))
+        }
         (Some(Trap::StackOverflow), _) => {
             EngineError::Overran(format!("{} bytes of stack", settings::STACK))
         }

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use wipam_core::environment::Inputs;
 use wipam_engine::policy::{InProcess, Policies};
-use wipam_engine::{Engine, Limits, Session};
+use wipam_engine::{Engine, EngineError, Limits, Session};
 use wipam_scenario::{
     Component, ComponentSource, Operation, Outcome, Scenario, Simulation, Task, line,
 };
@@ -61,8 +61,7 @@ impl Simulate {
 
         let begin = Instant::now();
         let progress = progress(simulation.expected());
-        let engine = Engine::new(wipam_artifact::compiled(), Limits::default())?;
-        let mut session = engine.session(world.clone())?;
+        let mut session = session(&world, simulation.expected())?;
         while let Some(operation) = simulation.next_operation() {
             let outcome = carry_out(&mut session, &world, &operation)?;
             if let Some((file, path)) = &mut answers {
@@ -141,6 +140,23 @@ impl Simulate {
         }
         Ok(all)
     }
+}
+
+/// Operations from which on it pays to compile the component for this machine,
+/// which takes a second.
+const MANY: u64 = 100_000;
+
+/// The component, by the code that the plugins have, or by faster code.
+fn session(world: &World, operations: u64) -> Result<Session<World>, EngineError> {
+    if operations >= MANY {
+        // It wants gigabytes of address space, which there may not be.
+        let fast = Engine::compile(wipam_artifact::COMPONENT, Limits::default())
+            .and_then(|engine| engine.session(world.clone()));
+        if fast.is_ok() {
+            return fast;
+        }
+    }
+    Engine::new(wipam_artifact::compiled(), Limits::default())?.session(world.clone())
 }
 
 fn create(path: &Path) -> Result<(BufWriter<fs::File>, &Path), Box<dyn Error>> {

@@ -4,4 +4,5 @@
 
 mod limits;
 mod policy;
+mod session;
 mod world;
