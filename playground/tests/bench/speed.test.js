@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { session } from './helper.js';
+import { session } from '../engine/helper.js';
 
 /** Addresses to give in a /16. */
 const ALL = 65_533;
