@@ -55,7 +55,11 @@ export function draw(context, scene, palette) {
   drawRows(context, scene, palette);
   for (const cell of scene.marks) outline(context, scene, cell, palette.mark, Math.min(3, Math.max(2, size / 16)));
   context.setLineDash([4 * scene.scale, 3 * scene.scale]);
-  for (const cell of scene.touched) outline(context, scene, cell, palette.touched, 2, 3);
+  for (const cell of scene.touched) {
+    // Small ones have it around them, over others.
+    const ink = size < 8 ? palette.text : palette.inks[scene.states[cell]];
+    outline(context, scene, cell, ink, 1.5, 3);
+  }
   context.setLineDash([]);
   if (scene.hover >= 0) outline(context, scene, scene.hover, palette.text, 1.5);
   if (scene.focus >= 0) outline(context, scene, scene.focus, palette.focus, scene.hasFocus ? 3 : 1.5);

@@ -11,7 +11,6 @@ import { STATES } from './pool.js';
  * @property {string} text
  * @property {string} muted
  * @property {string} mark
- * @property {string} touched
  * @property {string} focus
  * @property {[number, number, number]} free
  * @property {[number, number, number]} reserved
@@ -39,7 +38,6 @@ export function readPalette() {
     text: colour('text'),
     muted: colour('muted'),
     mark: colour('cell-mark'),
-    touched: colour('cell-touched'),
     focus: colour('focus'),
     free: parts[1],
     reserved: parts[2],

@@ -295,8 +295,10 @@ export class Player extends EventTarget {
   /** @param {Frame[]} frames */
   #take(frames) {
     const { model } = this;
+    // Whoever steps back meanwhile wants to see something there.
+    const isFollowed = model.isAtEnd;
     model.push(frames);
-    model.goTo(model.frames.length);
+    if (isFollowed) model.goTo(model.frames.length);
     this.#tell('moved');
     this.#tell('busy');
   }

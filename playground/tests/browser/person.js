@@ -156,11 +156,24 @@ export class Person {
    * @returns {Promise<Buffer>}
    */
   async save(name) {
-    const download = this.page.waitForEvent('download');
-    await this.press(name);
     const parts = [];
-    for await (const part of await (await download).createReadStream()) parts.push(part);
+    for await (const part of await (await this.#download(name)).createReadStream()) parts.push(part);
     return Buffer.concat(parts);
+  }
+
+  /**
+   * Chromium drops downloads without a word beyond ten a second, which no
+   * person would notice: then the button is pressed again.
+   * @param {string} name
+   */
+  async #download(name) {
+    for (let left = 5; left > 0; left--) {
+      const download = this.page.waitForEvent('download', { timeout: 5_000 }).catch(() => undefined);
+      await this.press(name);
+      const begun = await download;
+      if (begun !== undefined) return begun;
+    }
+    throw new Error(`${name}: nothing is saved`);
   }
 
   /** @param {string} selector */
