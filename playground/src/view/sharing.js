@@ -11,6 +11,11 @@ export class Sharing {
   #copy = byId('share-copy', HTMLButtonElement);
   #command = byId('native-command', HTMLElement);
   #besides = byId('native-besides', HTMLElement);
+  // Asked for beforehand: browsers let a click save something for a moment only.
+  /** @type {Promise<any>} */
+  #summary = Promise.resolve();
+  /** @type {Promise<string>} */
+  #picture = Promise.resolve('');
 
   /**
    * @param {import('./player.js').Player} player
@@ -26,8 +31,8 @@ export class Sharing {
     const downloads = [
       ['save-scenario', () => save(`${this.#name}.json`, 'application/json', this.#text())],
       ['save-answers', () => saveParts(`${this.#name}.answers.jsonl`, 'application/jsonl', this.#answers())],
-      ['save-summary', async () => save(`${this.#name}.summary.json`, 'application/json', JSON.stringify(await player.ask('summary'), null, 2))],
-      ['save-picture', async () => save(`${this.#name}.svg`, 'image/svg+xml', await player.ask('picture'))],
+      ['save-summary', async () => save(`${this.#name}.summary.json`, 'application/json', JSON.stringify(await this.#summary, null, 2))],
+      ['save-picture', async () => save(`${this.#name}.svg`, 'image/svg+xml', await this.#picture)],
     ];
     for (const [id, work] of downloads) {
       byId(id, HTMLButtonElement).addEventListener('click', () => attempt(async () => work()));
@@ -51,6 +56,10 @@ export class Sharing {
 
   /** Shows the dialog. */
   async show() {
+    this.#summary = this.player.ask('summary');
+    this.#picture = this.player.ask('picture');
+    // Whoever wants to save it is told.
+    for (const asked of [this.#summary, this.#picture]) asked.catch(() => {});
     const text = JSON.stringify(this.player.shown);
     const fragment = await toFragment(text);
     const address = location.href.replace(/#.*$/, '') + fragment;
