@@ -200,7 +200,7 @@ fn progress(operations: u64) -> ProgressBar {
     }
     let bar = ProgressBar::new(operations);
     let style = ProgressStyle::with_template(
-        "{bar:40} {human_pos} of {human_len} operations, {per_sec}, {eta} left",
+        "{bar:40} {human_pos} of {human_len} operations, {eta} left",
     );
     match style {
         Ok(style) => bar.with_style(style),
