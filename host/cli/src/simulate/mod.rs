@@ -199,9 +199,8 @@ fn progress(operations: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(operations);
-    let style = ProgressStyle::with_template(
-        "{bar:40} {human_pos} of {human_len} operations, {eta} left",
-    );
+    let style =
+        ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} operations, {eta} left");
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
