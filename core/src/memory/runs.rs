@@ -71,6 +71,7 @@ fn step(address: IpAddr, by: i128) -> Option<IpAddr> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
 
     use proptest::prelude::*;
 
@@ -120,6 +121,4 @@ mod tests {
             }
         }
     }
-
-    use alloc::vec::Vec;
 }

@@ -12,9 +12,8 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest, Sha256};
 use wipam_core::environment::Inputs;
-use wipam_engine::policy::{InProcess, Policies};
+use wipam_engine::policy::{InProcess, Policies, sha256};
 use wipam_engine::{Engine, EngineError, Limits, Session};
 use wipam_scenario::{
     Component, ComponentSource, Operation, Outcome, Scenario, Simulation, Task, line,
@@ -128,7 +127,7 @@ impl Simulate {
                 }
             };
             if let Some(wanted) = &component.sha256 {
-                let found = hex(&Sha256::digest(&bytes));
+                let found = sha256(&bytes);
                 if !found.eq_ignore_ascii_case(wanted) {
                     return Err(format!(
                         "{place}: another policy than the scenario's: wanted sha256 {wanted}, found {found}"
@@ -205,8 +204,4 @@ fn progress(operations: u64) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// SHA-256, in lower case digits.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

@@ -36,6 +36,7 @@ use cache::Key;
 pub use compiler::{Compiler, NoCompiler};
 #[cfg(feature = "compile")]
 pub use compiler::{InProcess, precompile};
+pub use digest::sha256;
 use failure::Name;
 pub use failure::Spent;
 use host::Pool;
