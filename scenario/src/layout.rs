@@ -24,8 +24,6 @@ pub const DATA_DIR: &str = "/var/lib/cni/networks";
 #[serde(rename_all = "camelCase")]
 struct Layout {
     network: String,
-    cni_version: String,
-    data_dir: String,
     /// The directory of its records.
     directory: String,
     sets: Vec<Set>,
@@ -39,7 +37,6 @@ struct Layout {
     cooldown_ms: u64,
     when_full: &'static str,
     keep_ms: u64,
-    sticky: Vec<String>,
     policy: Option<String>,
 }
 
@@ -73,8 +70,7 @@ pub fn layout(text: &str) -> Result<String, String> {
         name,
         data_dir,
     } = read(text)?;
-    let layout = describe(&config, name, data_dir, text)?;
-    serde_json::to_string(&layout).map_err(|error| error.to_string())
+    serde_json::to_string(&describe(&config, name, &data_dir)).map_err(|error| error.to_string())
 }
 
 /// A configuration that can be used.
@@ -102,27 +98,16 @@ pub(crate) fn read(text: &str) -> Result<Pool, String> {
     })
 }
 
-fn describe(
-    config: &Config,
-    network: String,
-    data_dir: String,
-    text: &str,
-) -> Result<Layout, String> {
+fn describe(config: &Config, network: String, data_dir: &str) -> Layout {
     let ranges = || config.sets.iter().flat_map(RangeSet::ranges);
     let choosing = &config.choosing;
-    let folder = match data_dir.as_str() {
+    let folder = match data_dir {
         "" => DATA_DIR,
         given => given,
     };
-    let version = Field::document(text)
-        .and_then(|field| field.object())
-        .and_then(|document| document.text("cniVersion"))
-        .map_err(|error| error.to_string())?;
-    Ok(Layout {
+    Layout {
         directory: format!("{folder}/{network}"),
         network,
-        cni_version: version.unwrap_or_default(),
-        data_dir,
         sets: config.sets.iter().map(set).collect(),
         gateways: ranges().filter_map(Range::gateway).collect(),
         barred: ranges()
@@ -142,15 +127,11 @@ fn describe(
             _ => "refuse",
         },
         keep_ms: choosing.sticky.as_ref().map_or(0, |sticky| sticky.keep_ms),
-        sticky: choosing
-            .sticky
-            .as_ref()
-            .map_or_else(Vec::new, |sticky| sticky.args.clone()),
         policy: choosing
             .policy
             .as_ref()
             .map(|setting| setting.component.to_owned()),
-    })
+    }
 }
 
 fn set(set: &RangeSet) -> Set {
